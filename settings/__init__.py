@@ -1,0 +1,1 @@
+"""The settings of this project: base, dev, test and production."""
