@@ -1,0 +1,101 @@
+"""
+Engine transactions: short, all or nothing, retried as a whole.
+
+Every write of the engine is guarded, so a transaction that a deadlock, a
+serialisation failure, a lock wait or a busy file has undone may simply run again.
+Inside a transaction of the host nothing is retried: the error is the host's to see.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from django.db import OperationalError, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from saga_flow import clock
+from saga_flow.exceptions import InsideTransaction
+from saga_flow.store import dialect
+
+T = TypeVar("T")
+
+ATTEMPTS: Final = 6
+_PG_TRANSIENT: Final = frozenset({"40001", "40P01", "55P03"})
+_MYSQL_TRANSIENT: Final = frozenset({1205, 1213, 1020})
+_JITTER: Final = random.Random()  # noqa: S311 - spreads retries, guards nothing
+
+
+class Refused(Exception):
+    """A guard matched no row: somebody else was first. Nothing was written."""
+
+
+class ClaimLost(Refused):
+    """The run row matched, but the claim of the held outcome did not."""
+
+
+@contextmanager
+def atomic() -> Iterator[None]:
+    """One engine transaction; a savepoint where the host has one open."""
+    with transaction.atomic(using=dialect.alias()):
+        yield
+
+
+def in_host_transaction() -> bool:
+    """
+    Whether the caller has a transaction of its own open.
+
+    The blocks that Django's TestCase opens are marked as its own and don't count.
+    """
+    wrapper = dialect.connection()
+    if not wrapper.in_atomic_block:
+        return not wrapper.get_autocommit()
+    return any(not block._from_testcase for block in wrapper.atomic_blocks)
+
+
+def in_test_case() -> bool:
+    """Whether Django's TestCase has a block open around everything."""
+    wrapper = dialect.connection()
+    return any(block._from_testcase for block in wrapper.atomic_blocks)
+
+
+def refuse_inside(what: str) -> None:
+    """Raise InsideTransaction if the caller has a transaction open."""
+    if in_host_transaction():
+        raise InsideTransaction(
+            f"{what} inside an open transaction: each step must commit on its own, and "
+            "a roll-back would erase steps whose effects stand. Call it after the "
+            "transaction, or use start(), which joins it."
+        )
+
+
+def retried(attempt: Callable[[], T]) -> T:
+    """
+    Run *attempt*, a function that opens its own :func:`atomic` block.
+
+    Run it again after a deadlock, serialisation failure, lock wait or busy file, at
+    most five times with jitter. Raises the last OperationalError.
+    """
+    for number in range(1, ATTEMPTS + 1):
+        wrapper = dialect.connection()
+        outermost = not wrapper.in_atomic_block
+        try:
+            return attempt()
+        except OperationalError as error:
+            if not outermost or number == ATTEMPTS or not is_transient(error, wrapper):
+                raise
+        clock.pause(_JITTER.uniform(0.01, 0.05) * 2**number)
+    raise AssertionError("unreachable")
+
+
+def is_transient(error: OperationalError, wrapper: BaseDatabaseWrapper) -> bool:
+    """Whether running the whole transaction again may well succeed."""
+    cause = error.__cause__
+    if wrapper.vendor == "postgresql":
+        return getattr(cause, "sqlstate", None) in _PG_TRANSIENT
+    if wrapper.vendor == "mysql":
+        return bool(error.args) and error.args[0] in _MYSQL_TRANSIENT
+    text = str(error)
+    return "locked" in text or "busy" in text
