@@ -1,0 +1,1 @@
+"""Example projects that run against the engine; not part of the package."""

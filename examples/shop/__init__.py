@@ -1,0 +1,1 @@
+"""A small web shop: its orders run through a checkout saga."""
