@@ -70,9 +70,7 @@ def test_naming_redis_drops_the_orm_broker() -> None:
     assert "orm" not in options
 
 
-@pytest.mark.parametrize(
-    "name", ["workers", "queue_limit", "bulk", "timeout", "retry"]
-)
+@pytest.mark.parametrize("name", ["workers", "queue_limit", "bulk", "timeout", "retry"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, "4", None, True], ids=repr)
 def test_a_count_must_be_a_positive_whole_number(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=rf"{name}=.*whole number of at least 1"):

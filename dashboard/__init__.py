@@ -1,0 +1,1 @@
+"""The console: what an operator sees of the runs."""

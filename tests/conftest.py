@@ -1,0 +1,41 @@
+"""Marks each test by the folder it lies in, so that a run can choose by cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+# The deeper folder first: what is conformance is not also plain integration.
+MARKERS = {
+    "unit": "unit",
+    "integration/conformance": "conformance",
+    "integration": "integration",
+    "races": "races",
+    "cluster": "cluster",
+    "architecture": "architecture",
+    "typing": "architecture",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test its folder's marker; a unit test may not ask for a database."""
+    for item in items:
+        marker = _marker(item.path.relative_to(HERE).parent.as_posix())
+        if marker is None:
+            continue
+        item.add_marker(marker)
+        if marker == "unit" and item.get_closest_marker("django_db"):
+            raise pytest.UsageError(
+                f"{item.nodeid} asks for a database; move it to tests/integration."
+            )
+
+
+def _marker(folder: str) -> str | None:
+    for prefix, marker in MARKERS.items():
+        if folder == prefix or folder.startswith(f"{prefix}/"):
+            return marker
+    return None
