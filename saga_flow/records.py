@@ -133,6 +133,8 @@ class StepCall:
     """Encoded value of an optional step that gave up."""
 
     aliases: tuple[str, ...] = ()
+    annotation: Any = Any
+    """What the action's result is decoded as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -532,3 +534,17 @@ class Snapshot:
     def is_terminal(self) -> bool:
         """Whether the run is closed for good."""
         return self.status in FlowStatus.terminal()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What a workflow may know of its own run."""
+
+    run_id: UUID
+    instance_id: str
+    run_number: int
+    version: str
+    history_size: int
+    """Recorded ordinals so far."""
+
+    should_continue_as_new: bool
