@@ -87,7 +87,7 @@ def sqlite_options(synchronous: str = "FULL") -> dict[str, Any]:
 
     Raises ValueError for another *synchronous*.
     """
-    level = synchronous.upper() if isinstance(synchronous, str) else synchronous
+    level = str(synchronous).upper()
     if level not in SYNCHRONOUS_LEVELS:
         raise ValueError(
             f"sqlite_options(synchronous={synchronous!r}) is not one of "

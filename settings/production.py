@@ -14,9 +14,10 @@ import os
 
 from django.core.exceptions import ImproperlyConfigured
 
+from saga_flow import presets
 from settings.base import *
 
-_REQUIRED = {
+_REQUIRED: dict[str, tuple[str, ...]] = {
     "sqlite": ("SAGA_SQLITE_PATH",),
     "postgresql": ("PGHOST", "PGUSER", "PGPASSWORD", "PGDATABASE"),
     "mariadb": ("MYSQL_HOST", "MYSQL_USER", "MYSQL_PWD", "MYSQL_DATABASE"),
@@ -24,7 +25,7 @@ _REQUIRED = {
 
 
 def _refuse_missing() -> None:
-    names = ("SAGA_SECRET_KEY", "SAGA_ALLOWED_HOSTS", "SAGA_DB")
+    names = ["SAGA_SECRET_KEY", "SAGA_ALLOWED_HOSTS", "SAGA_DB"]
     names += _REQUIRED.get(os.environ.get("SAGA_DB", ""), ())
     missing = [name for name in names if not os.environ.get(name)]
     if missing:

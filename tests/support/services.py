@@ -157,7 +157,7 @@ def _program(*names: str) -> str:
         places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
         found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
         if found or places:
-            return str(Path(found or places[-1]).resolve())
+            return found or str(places[-1])
     raise LookupError(f"{' or '.join(names)} is not installed")
 
 
