@@ -51,6 +51,11 @@ class Allowed:
     """RESULT, in the arguments of an undo."""
 
 
+class _Unset:
+    """The value of a dataclass field that has none."""
+
+
+_UNSET: Final = _Unset()
 _Converter = Callable[[Any, Allowed, int], Any]
 
 
@@ -82,27 +87,23 @@ def _is_plain_list(value: list[object], room: int) -> bool:
 
 def to_node(value: object, allowed: Allowed, depth: int = 0) -> Any:
     """Return the JSON tree of *value*; raises Refused."""
-    return _converter(type(value))(value, allowed, depth)
+    kind: Any = type(value)  # a metaclass may hide that it has a hash
+    convert: _Converter = _converter(kind)
+    return convert(value, allowed, depth)
 
 
 @lru_cache(maxsize=1024)
-def _converter(kind: type) -> _Converter:
-    # The order matters: an enumeration may also be a str, a record also a dict.
-    if issubclass(kind, Enum):
-        return _enum
-    if is_dataclass(kind):
+def _converter(kind: type[Any]) -> _Converter:
+    if is_dataclass(kind) and not issubclass(kind, Enum):
         return _dataclass
-    if _is_pydantic(kind):
+    if is_pydantic(kind):
         return _pydantic
-    if issubclass(kind, Model):
-        return _model
-    for base, convert in _BASES:
-        if issubclass(kind, base):
-            return convert
-    return _unknown
+    matches = (convert for base, convert in _BASES if issubclass(kind, base))
+    return next(matches, _unknown)
 
 
-def _is_pydantic(kind: type) -> bool:
+def is_pydantic(kind: type) -> bool:
+    """Tell whether *kind* is a pydantic model; imports nothing."""
     # A class can only be one of pydantic's if something has imported pydantic.
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and issubclass(kind, pydantic.BaseModel)
@@ -205,9 +206,8 @@ def _dataclass(value: Any, allowed: Allowed, depth: int) -> dict[str, Any]:
     node = {}
     for field in fields(value):
         try:
-            if not hasattr(value, field.name):
-                raise Refused(None, "it was never set; give the field a default")
-            node[field.name] = to_node(getattr(value, field.name), allowed, depth)
+            part = getattr(value, field.name, _UNSET)
+            node[field.name] = to_node(part, allowed, depth)
         except Refused as refused:
             refused.segments.append(segment(field.name))
             raise
@@ -242,6 +242,10 @@ def _result(value: ResultReference, allowed: Allowed, _depth: int) -> dict[str, 
     return {RESULT: list(value.path)}
 
 
+def _never_set(value: object, _allowed: Allowed, _depth: int) -> Any:
+    raise Refused(value, "the field was never set; give it a default")
+
+
 def _set(value: object, _allowed: Allowed, _depth: int) -> Any:
     raise Refused(value, "sets have no order and no JSON form; pass sorted(value)")
 
@@ -262,7 +266,10 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+# The order matters: an enumeration may also be a str.
 _BASES: Final[tuple[tuple[type | tuple[type, ...], _Converter], ...]] = (
+    (Enum, _enum),
+    (Model, _model),
     ((NoneType, bool), _same),
     (str, _str),
     (int, _int),
@@ -271,6 +278,7 @@ _BASES: Final[tuple[tuple[type | tuple[type, ...], _Converter], ...]] = (
     ((list, tuple), _list),
     (tuple(WRITERS), _text),
     (ResultReference, _result),
+    (_Unset, _never_set),
     ((set, frozenset), _set),
     ((bytearray, memoryview), _mutable_bytes),
 )

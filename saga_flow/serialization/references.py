@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model
 
 from saga_flow.exceptions import PayloadNotDecodable
@@ -18,8 +19,9 @@ def is_saved(instance: Model) -> bool:
 
 def reference(instance: Model, pk: object) -> dict[str, object]:
     """Return the marker of *instance*, whose key as JSON is *pk*."""
-    alias = instance._state.db or "default"
-    return {MODEL: instance._meta.label_lower, "pk": pk, "using": alias}
+    alias = instance._state.db or DEFAULT_DB_ALIAS
+    label = instance._meta.label_lower
+    return {MODEL: label, "pk": pk, "using": alias}
 
 
 def model_named(label: str) -> type[Model]:
@@ -39,11 +41,13 @@ def load(node: dict[str, Any]) -> Model:
 
     Raises PayloadNotDecodable where the row is gone: it never turns into None.
     """
-    model, pk, alias = model_named(node[MODEL]), node["pk"], node["using"]
-    found: Model | None = model._base_manager.using(alias).filter(pk=pk).first()
+    model, alias = model_named(node[MODEL]), node["using"]
+    pk = tuple(node["pk"]) if isinstance(node["pk"], list) else node["pk"]
+    manager = model._base_manager
+    found: Model | None = manager.using(alias).filter(pk=pk).first()
     if found is None:
         raise PayloadNotDecodable(
-            f"{model._meta.label} {pk!r} was passed as an argument and is no longer "
+            f"{node[MODEL]} {pk!r} was passed as an argument and is no longer "
             f"in database {alias!r}. Restore the row, or pass its values instead."
         )
     return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 _DURATION: Final = re.compile(
@@ -18,7 +19,7 @@ _DURATION: Final = re.compile(
 
 
 def datetime_text(value: datetime) -> str:
-    """Return RFC 3339 with microseconds and offset: the instant, not the zone's name."""
+    """Return RFC 3339 with microseconds and offset; a zone's name is not kept."""
     if value.utcoffset() is None:
         raise ValueError(
             "it has no time zone, so it names no instant; make it aware "
@@ -94,7 +95,7 @@ def bytes_value(text: str) -> bytes:
     return b64decode(text, validate=True)
 
 
-WRITERS: Final = {
+WRITERS: Final[Mapping[type, Callable[[Any], str]]] = {
     datetime: datetime_text,
     date: date.isoformat,
     time: time_text,
@@ -105,7 +106,7 @@ WRITERS: Final = {
 }
 """By kind; a datetime is also a date, so it stands first. ValueError refuses."""
 
-READERS: Final = {
+READERS: Final[Mapping[type, Callable[[str], Any]]] = {
     datetime: datetime_value,
     date: date.fromisoformat,
     time: time.fromisoformat,
