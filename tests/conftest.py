@@ -15,6 +15,7 @@ MARKERS = {
     "integration": "integration",
     "races": "races",
     "cluster": "cluster",
+    "examples": "integration",
     "architecture": "architecture",
     "typing": "architecture",
 }
