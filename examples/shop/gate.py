@@ -28,12 +28,14 @@ def hold(order_id: str, attempt: int) -> None:
     if not (gate / f"{order_id}.shut").exists():
         return
     # Renamed into place: whoever sees the file can read a whole number from it.
-    draft = gate / f"{order_id}.held.{os.getpid()}"
+    held = gate / f"{order_id}.held"
+    draft = held.with_suffix(f".{os.getpid()}")
     draft.write_text(str(os.getpid()))
-    draft.replace(gate / f"{order_id}.held")
-    limit = time.monotonic() + _LIMIT_SECONDS
-    while not (gate / f"{order_id}.open").exists() and time.monotonic() < limit:
-        time.sleep(_LOOK_SECONDS)
+    draft.replace(held)
+    try:
+        _wait_for(gate / f"{order_id}.open")
+    finally:
+        held.unlink(missing_ok=True)
 
 
 def shut(directory: Path, order_id: str) -> None:
@@ -43,7 +45,7 @@ def shut(directory: Path, order_id: str) -> None:
 
 
 def held_by(directory: Path, order_id: str) -> int | None:
-    """Return the id of the process that the order's gate holds; None if none."""
+    """Return the id of the process that the order's gate holds now; None if none."""
     try:
         return int((directory / f"{order_id}.held").read_text())
     except FileNotFoundError:
@@ -53,3 +55,9 @@ def held_by(directory: Path, order_id: str) -> int | None:
 def open_for_all(directory: Path, order_id: str) -> None:
     """Let whoever the order's gate holds go on."""
     (directory / f"{order_id}.open").touch()
+
+
+def _wait_for(file: Path) -> None:
+    limit = time.monotonic() + _LIMIT_SECONDS
+    while not file.exists() and time.monotonic() < limit:
+        time.sleep(_LOOK_SECONDS)
