@@ -25,6 +25,7 @@ from tests.support.services import (
     available,
 )
 
+SERVERS = (REDIS, POSTGRESQL, MARIADB)
 ON_SERVERS = ("-m", "conformance or races")
 
 
@@ -38,8 +39,6 @@ class Outcome:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the suite with pytest's *arguments* and return the exit code."""
-    # So that started servers are ended when the run is told to stop.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     required = os.environ.get("SAGA_REQUIRE_SERVERS") == "1"
     with contextlib.ExitStack() as stack:
         found, absent = _gather(stack)
@@ -59,7 +58,7 @@ def _gather(
 ) -> tuple[dict[str, Environment], dict[str, str]]:
     found: dict[str, Environment] = {}
     absent: dict[str, str] = {}
-    for server in (REDIS, POSTGRESQL, MARIADB):
+    for server in SERVERS:
         try:
             found[server.name] = stack.enter_context(available(server))
         except Absent as why:
@@ -100,9 +99,14 @@ def _pytest(arguments: Sequence[str], env: Environment) -> Outcome:
         text=True,
         bufsize=1,
     ) as process:
-        for line in process.stdout or ():
-            print(line, end="", flush=True)
-            closing_line = line.rstrip() or closing_line
+        try:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+                closing_line = line.rstrip() or closing_line
+        except BaseException:
+            # Told to stop: so is pytest, which still drops its databases.
+            process.send_signal(signal.SIGINT)
+            raise
     return Outcome(code=process.returncode, closing_line=closing_line)
 
 
@@ -113,4 +117,9 @@ def _report(absent: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # So that started servers are ended when the run is told to stop.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
