@@ -24,6 +24,7 @@ Every error that Saga Flow raises::
     ├── HistoryMismatch           recorded history and code disagree
     ├── DefiniteFailure           stored facts that nothing can mend
     ├── RunNotFound  RunNotCommitted  ObservationTimeout
+    ├── InvalidFilter  InvalidCursor
     ├── NotInStep  NotInWorkflow  InsideTransaction
     └── DefinitionError           refused where it is written
         ├── DuplicateName  UnknownOption  UnknownDefinition  InvalidName
@@ -223,6 +224,14 @@ class DefiniteFailure(SagaFlowError):
 
 class RunNotFound(SagaFlowError):
     """No run has this id."""
+
+
+class InvalidFilter(SagaFlowError, ValueError):
+    """A list was asked for with a filter name or value that does not exist."""
+
+
+class InvalidCursor(SagaFlowError, ValueError):
+    """A page was asked for with a cursor that does not belong to its list."""
 
 
 class RunNotCommitted(SagaFlowError):
