@@ -272,7 +272,9 @@ def report(standing: Standing, wanted: AcceptanceList, *, whole: bool) -> str:
     ]
     if standing.uncovered:
         lines.append("  not covered:")
-        lines += [_entry(each.id, each.line) for each in standing.uncovered]
+        for each in standing.uncovered:
+            note = f" Note: {each.why}" if whole and each.why else ""
+            lines.append(_entry(each.id, f"{each.line}{note}"))
     if whole:
         lines += _settled_otherwise(standing, wanted)
     return "\n".join(lines)

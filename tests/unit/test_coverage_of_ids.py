@@ -121,6 +121,14 @@ def test_one_issue_is_shown_in_full_with_what_moved_on(
     assert not out.startswith("Second")
 
 
+def test_one_issue_shows_why_an_id_is_delivered_there(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(claiming("M-A-1"), "--issue", "Second")
+
+    assert "a block is one level Note: needs blocks" in capsys.readouterr().out
+
+
 def test_an_unknown_id_is_an_error_that_names_the_place(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
