@@ -9,9 +9,11 @@ waits and ends instead: 0 if everything is as it must be, otherwise 1.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
+from importlib import import_module
 
 import django
 
@@ -52,6 +54,10 @@ def _configure(folder: Folder) -> None:
         gate.DIRECTORY_VARIABLE: str(folder.gates),
     }
     django.setup()
+    # django-q2 sets up its logger when this is imported, and would then report each
+    # order's job on the terminal, across the progress line.
+    import_module("django_q.conf")
+    logging.getLogger("django-q").setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

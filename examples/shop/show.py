@@ -151,11 +151,11 @@ def _console(port: int, web: Service) -> str:
 
 
 def _stay(services: tuple[Service, ...], console: str, password: str) -> None:
-    print(f"  Console   {console}")
-    print(f"  Login     {_LOGIN}  /  {password}")
-    print("  Approve or cancel what waits; Ctrl-C ends the demo.\n", flush=True)
     forever = threading.Event()
     try:
+        print(f"  Console   {console}")
+        print(f"  Login     {_LOGIN}  /  {password}")
+        print("  Approve or cancel what waits; Ctrl-C ends the demo.\n", flush=True)
         while not forever.wait(1):
             for service in services:
                 processes.check(service)

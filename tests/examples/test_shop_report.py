@@ -72,8 +72,8 @@ def test_an_order_under_way_is_a_fault_that_says_what_it_waits_for() -> None:
     stuck = replace(WAITING, awaits_approval=False, reason="waiting for a retry")
 
     assert found(stuck) == [
+        "not all orders came to rest in time, so nothing is proven",
         "SO-1: still waiting (waiting for a retry)",
-        "the ledger is not proven while orders are under way",
     ]
 
 
@@ -121,6 +121,15 @@ def test_the_table_lists_faults_instead_of_the_proof() -> None:
 
     assert "NOT AS IT MUST BE (1):\n    SO-1: has no run" in table
     assert "The ledger balances" not in table
+
+
+def test_a_long_list_of_faults_is_cut_short() -> None:
+    many = replace(GOOD, faults=tuple(f"fault {n}" for n in range(40)))
+
+    assert "NOT AS IT MUST BE (40):\n    fault 0\n" in report.table(many)
+    assert "    fault 14\n    and 25 more\n" in report.table(many)
+    assert report.figures(many)["faults"] == 40
+    assert len(report.figures(many)["first_faults"]) == 15
 
 
 def test_the_figures_fit_on_one_line_of_json() -> None:
