@@ -210,11 +210,11 @@ def _verdict_lines(found: tuple[str, ...]) -> list[str]:
             "  once; every charge of an order that did not complete was refunded",
             "  exactly once; no article is left set aside for an undone order.",
         ]
-    return [
-        "",
-        f"  NOT AS IT MUST BE ({len(found)}):",
-        *(f"    {one}" for one in found),
-    ]
+    lines = ["", f"  NOT AS IT MUST BE ({len(found)}):"]
+    lines += [f"    {fault}" for fault in found[:_FAULTS_SHOWN]]
+    if len(found) > _FAULTS_SHOWN:
+        lines.append(f"    and {len(found) - _FAULTS_SHOWN} more")
+    return lines
 
 
 def _line(name: str, value: object) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 from examples.shop.orders import Order
 from examples.shop.standing import OrderRun, StepRun, reason_of
-from examples.shop.workflows import Approval, Checkout
-from saga_flow import flows
+from examples.shop.workflows import APPROVAL, Approval, Checkout
+from saga_flow import Handle, flows
 from saga_flow.states import CompensationState, FlowStatus
 
 
@@ -20,7 +20,10 @@ def start(order: Order) -> None:
 
 def read() -> list[OrderRun]:
     """Return every order's run as it stands now."""
-    return [_order_run(one) for one in flows.filter(workflow=Checkout).iterator()]
+    asking = flows.filter(workflow=Checkout, awaiting_signal=APPROVAL).iterator()
+    awaiting = {one.instance_id for one in asking}
+    every = flows.filter(workflow=Checkout).iterator()
+    return [_order_run(one, awaiting) for one in every]
 
 
 def steps(order_id: str) -> list[StepRun]:
@@ -38,18 +41,18 @@ def steps(order_id: str) -> list[StepRun]:
 def decide(order: Order) -> None:
     """Send the order's run what a person decides."""
     flows.load(order.order_id).signal(
-        "approval", Approval(approved=order.accepted, by="demo")
+        APPROVAL, Approval(approved=order.accepted, by="demo")
     )
 
 
-def _order_run(handle: Any) -> OrderRun:
+def _order_run(handle: Handle[Any], awaiting: set[str]) -> OrderRun:
     ended = FlowStatus(handle.status) in FlowStatus.terminal()
     return OrderRun(
         order_id=handle.instance_id,
         status=str(handle.status),
         reason=reason_of(handle.error) if ended else handle.wait_reason,
         awaits_approval=(
-            handle.status == FlowStatus.WAITING and "'approval'" in handle.wait_reason
+            handle.status == FlowStatus.WAITING and handle.instance_id in awaiting
         ),
         rollback_failed=handle.compensation_state == CompensationState.FAILED,
     )

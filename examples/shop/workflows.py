@@ -18,6 +18,9 @@ from saga_flow import RESULT, Workflow
 APPROVAL_LIMIT_CENTS = 50_000
 """An order of more than this many cents waits for a person."""
 
+APPROVAL = "approval"
+"""The signal by which a person decides."""
+
 APPROVAL_WAIT = timedelta(days=1)
 """How long that person has; afterwards the order is given up and undone."""
 
@@ -73,6 +76,6 @@ class Checkout(Workflow):
         return {"charge": charge, "tracking": tracking}
 
     def _await_approval(self, order_id: str) -> None:
-        decision = self.signal("approval", Approval).wait(timeout=APPROVAL_WAIT)
+        decision = self.signal(APPROVAL, Approval).wait(timeout=APPROVAL_WAIT)
         if not decision.approved:
             raise OrderRejected(f"{order_id} was rejected by {decision.by}")
