@@ -381,6 +381,9 @@ class Gathered:
     """What a pass has decided since its last commit, in the order decided."""
 
     held: Outcome | None = None
+    gave_up: tuple[int, ...] = ()
+    """Ordinals of optional steps that failed: their fallback was returned."""
+
     side_effects: tuple[NewSideEffect, ...] = ()
     taken: tuple[TakenSignal, ...] = ()
     timed_out: tuple[int, ...] = ()

@@ -94,6 +94,8 @@ class FlowRun(models.Model):
     wait_name = NameField(max_length=191, default="", blank=True)
     wait_reason = models.CharField(max_length=512, default="", blank=True)
     last_error = models.TextField(default="", blank=True)
+    attention = models.CharField(max_length=32, default="", blank=True)
+    """Why a person should look: outcome_rejected, in_doubt; empty if nothing."""
 
     sort_at = models.DateTimeField()
     created_at = models.DateTimeField()

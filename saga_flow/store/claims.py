@@ -1,0 +1,226 @@
+"""Taking the right to drive: a pass (row 3), a queued step (26), a rollback (30)."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import models
+
+from saga_flow.models import ActionRun, FlowEvent, FlowRun, Worker
+from saga_flow.records import Claim, Line, StepFacts
+from saga_flow.states import LIVE_WORKER, ActionStatus, FlowStatus
+from saga_flow.store import dialect, guards, history, journal
+from saga_flow.store.dialect import Sql
+from saga_flow.store.sql import RunUpdate, guard, run_statement
+from saga_flow.store.sql import run_update as guard_text
+from saga_flow.store.transaction import Refused, atomic, retried
+
+_READ: Final = (
+    "lease_epoch",
+    "inbox",
+    "passes",
+    "position",
+    "intent",
+    "instance_id",
+    "tenant",
+    "run_number",
+    "workflow_name",
+    "workflow_version",
+    "arguments",
+    "queue",
+    "closing_as",
+    "error",
+    "drain_until",
+    "expires_at",
+)
+_TIMES: Final = frozenset({"drain_until", "expires_at"})
+
+
+def new_token() -> int:
+    """A claim that no lease epoch can equal: negative, and hard to guess."""
+    return -1 - secrets.randbits(62)
+
+
+def claim_pass(run: UUID, owner: UUID) -> Claim | None:
+    """
+    Row 3: take the lease of *run* for one pass, or return None for a stale hint.
+
+    ``wake_at`` stays, so that a worker that dies now loses nothing. An overdue run
+    is not claimed: see :func:`saga_flow.store.rollback.expire`.
+    """
+    now = dialect.now()
+    update = RunUpdate(
+        run=run,
+        where=(
+            guards.MSW,
+            guards.due(),
+            guards.free("lease_owner"),
+            Sql(f"(expires_at IS NULL OR expires_at > {now.text})", now.parameters),
+        ),
+        sets={
+            "history_seq": Sql("history_seq + CASE WHEN passes = 0 THEN 1 ELSE 0 END"),
+            "started_at": Sql(f"COALESCE(started_at, {now.text})", now.parameters),
+            "passes": Sql("passes + 1"),
+            "lease_epoch": Sql("lease_epoch + 1"),
+            "lease_owner": owner,
+            "status": FlowStatus.RUNNING.value,
+            "hints": 0,
+            "updated_at": now,
+        },
+    )
+    return _take(update, owner, FlowStatus.RUNNING)
+
+
+def claim_rollback(run: UUID, owner: UUID) -> Claim | None:
+    """Row 30: take the rollback of *run*, or return None if it is not to be had."""
+    update = RunUpdate(
+        run=run,
+        where=(guards.CANCELLING, guards.due(), guards.free("lease_owner")),
+        sets={
+            "passes": Sql("passes + 1"),
+            "lease_epoch": Sql("lease_epoch + 1"),
+            "lease_owner": owner,
+            "hints": 0,
+            "updated_at": dialect.now(),
+        },
+    )
+    return _take(update, owner, FlowStatus.CANCELLING)
+
+
+def _take(update: RunUpdate, owner: UUID, status: FlowStatus) -> Claim | None:
+    postgres = dialect.connection().vendor == "postgresql"
+    take = _at_once if postgres else _in_transaction
+    try:
+        row = retried(lambda: take(update, status))
+    except Refused:
+        return None
+    return _claim(update.run, owner, status, row)
+
+
+def _in_transaction(update: RunUpdate, status: FlowStatus) -> tuple[Any, ...]:
+    with atomic():
+        guard(update)
+        with dialect.connection().cursor() as cursor:
+            names = ", ".join(_READ)
+            now = dialect.now()
+            cursor.execute(
+                f"SELECT {names}, {now.text} FROM {FlowRun._meta.db_table}"
+                " WHERE id = %s",
+                [*now.parameters, dialect.adapt(update.run)],
+            )
+            row: tuple[Any, ...] = cursor.fetchone()
+        if row[_READ.index("passes")] == 1 and status is FlowStatus.RUNNING:
+            for statement in journal.insert(update.run, (Line(type="flow.started"),)):
+                run_statement(update.run, statement)
+    return row
+
+
+def _at_once(update: RunUpdate, status: FlowStatus) -> tuple[Any, ...]:
+    head, parameters = guard_text(update)
+    names = ", ".join(_READ)
+    text = f"WITH run AS ({head} RETURNING id, history_seq, {names})"
+    if status is FlowStatus.RUNNING:
+        text += (
+            f", line AS (INSERT INTO {FlowEvent._meta.db_table}"
+            " (run_id, sequence, type, actor, data, at)"
+            " SELECT id, history_seq, 'flow.started', '', '{}', clock_timestamp()"
+            " FROM run WHERE passes = 1)"
+        )
+    with dialect.connection().cursor() as cursor:
+        cursor.execute(f"{text} SELECT {names}, clock_timestamp() FROM run", parameters)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    if row is None:
+        raise Refused
+    return row
+
+
+def _claim(
+    run: UUID, owner: UUID, status: FlowStatus, row: tuple[Any, ...]
+) -> Claim:
+    read = dict(zip(_READ, row, strict=False))
+    for name in _TIMES:
+        read[name] = dialect.to_datetime(read[name])
+    closing_as = read.pop("closing_as")
+    return Claim(
+        run=run,
+        owner=owner,
+        epoch=read.pop("lease_epoch"),
+        status=status,
+        first=read["passes"] == 1,
+        now=dialect.to_datetime(row[-1]),
+        closing_as=FlowStatus(closing_as) if closing_as else None,
+        **read,
+    )
+
+
+def claim_step(step: int, owner: UUID) -> tuple[UUID, StepFacts] | None:
+    """
+    Row 26: claim a queued step whose time has come.
+
+    Refused unless its run may start work, so under a rollback no job starts one.
+    Returns the run and the step as claimed, or None for a stale hint.
+    """
+    row = (
+        ActionRun.objects.using(dialect.alias())
+        .filter(pk=step)
+        .values_list("run_id", "sequence")
+        .first()
+    )
+    if row is None:
+        return None
+    run, sequence = row
+    try:
+        return retried(lambda: _claim_step(run, sequence, owner))
+    except Refused:
+        return None
+
+
+def _claim_step(run: UUID, sequence: int, owner: UUID) -> tuple[UUID, StepFacts]:
+    token = new_token()
+    with atomic():
+        guard(
+            RunUpdate(
+                run=run,
+                where=(guards.MSW, guards.NO_INTENT),
+                sets={"history_seq": journal.plus(1), "updated_at": dialect.now()},
+            )
+        )
+        changed = _claimable(run, sequence).update(
+            lost_attempts=models.Case(
+                models.When(
+                    status=ActionStatus.RUNNING, then=models.F("lost_attempts") + 1
+                ),
+                default=models.F("lost_attempts"),
+            ),
+            status=ActionStatus.RUNNING,
+            attempt=models.F("attempt") + 1,
+            token=token,
+            worker=owner,
+            available_at=None,
+            started_at=dialect.read_now(),
+        )
+        if changed != 1:
+            raise Refused
+        step = history.step(run, sequence)
+        line = journal.line(
+            "action.started", sequence, name=step.name, attempt=step.attempt
+        )
+        for statement in journal.insert(run, (line,)):
+            run_statement(run, statement)
+    return run, step
+
+
+def _claimable(run: UUID, sequence: int) -> models.QuerySet[ActionRun]:
+    alive = Worker.objects.filter(pk=models.OuterRef("worker"), status__in=LIVE_WORKER)
+    free = models.Q(worker__isnull=True) | ~models.Exists(alive)
+    now = dialect.read_now()
+    return (
+        ActionRun.objects.using(dialect.alias())
+        .filter(run_id=run, sequence=sequence, queued=True)
+        .filter(
+            models.Q(status=ActionStatus.PENDING, available_at__lte=now)
+            | (models.Q(status=ActionStatus.RUNNING) & free)
+        )
+    )

@@ -1,0 +1,49 @@
+"""Journal lines: one for each change that people care for, in its transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from saga_flow.models import FlowEvent
+from saga_flow.records import Line
+from saga_flow.store import dialect
+from saga_flow.store.dialect import Sql
+from saga_flow.store.sql import FromRun, Insert
+
+
+def plus(count: int) -> Sql:
+    """The new ``history_seq`` of a guard that is followed by *count* lines."""
+    return Sql(f"history_seq + {count:d}")
+
+
+def insert(run: UUID, lines: Sequence[Line]) -> tuple[Insert, ...]:
+    """Lines numbered by the guard's allocation, the last one being its newest."""
+    if not lines:
+        return ()
+    now = dialect.now()
+    return (
+        Insert(
+            model=FlowEvent,
+            rows=[
+                {
+                    "run_id": run,
+                    "sequence": FromRun("history_seq", len(lines) - 1 - number),
+                    "type": line.type,
+                    "step": line.step,
+                    "actor": line.actor[:255],
+                    "data": line.data,
+                    "at": now,
+                }
+                for number, line in enumerate(lines)
+            ],
+        ),
+    )
+
+
+def line(type_: str, step: int | None = None, *, actor: str = "", **data: Any) -> Line:
+    """A line with *data* as JSON."""
+    text = json.dumps(data, separators=(",", ":"), default=str) if data else "{}"
+    return Line(type=type_, step=step, data=text, actor=actor)
