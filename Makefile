@@ -31,7 +31,7 @@ lint: $(VENV)/.ready-to-test
 	@$(STEP) 'Lint: format' $(BIN)/ruff format --check .
 	@$(STEP) 'Lint: layers' $(BIN)/lint-imports
 	@$(STEP) 'Lint: dependencies' $(BIN)/deptry .
-	@$(STEP) 'Lint: dead code' $(BIN)/vulture
+	@$(STEP) 'Lint: dead code' .ci/dead-code $(BIN)
 	@$(STEP) 'Lint: spelling' $(BIN)/codespell
 	@$(STEP) 'Lint: migrations' $(BIN)/python manage.py makemigrations --check --dry-run
 

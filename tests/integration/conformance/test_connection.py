@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, connections
 
 
 def _scalar(query: str) -> object:
@@ -25,7 +25,7 @@ def test_a_transaction_sees_what_others_have_committed() -> None:
             assert _scalar("SELECT @@tx_isolation") == "READ-COMMITTED"
         case "sqlite":
             # One writer at a time, from the first statement on.
-            assert vars(connection)["transaction_mode"] == "IMMEDIATE"
+            assert vars(connections["default"])["transaction_mode"] == "IMMEDIATE"
         case other:
             pytest.fail(f"no rule for {other}")
 
