@@ -55,6 +55,9 @@ class ResultReference:
     def __hash__(self) -> int:
         return hash((ResultReference, self.path))
 
+    def __reduce__(self) -> tuple[type[ResultReference], tuple[str | int, ...]]:
+        return ResultReference, self.path
+
     def __bool__(self) -> NoReturn:
         raise TypeError(f"{self!r} is neither true nor false yet. {_REMEDY}")
 
