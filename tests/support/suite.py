@@ -26,6 +26,7 @@ from tests.support.services import (
 )
 
 SERVERS = (REDIS, POSTGRESQL, MARIADB)
+NO_TESTS = 5
 ON_SERVERS = ("-m", "conformance or races")
 
 
@@ -84,7 +85,8 @@ def _runs(
     for title, database, selection in plan:
         print(f"\n=== Tests on {title} ===", flush=True)
         outcome = _pytest([*selection, *arguments], servers | {"SAGA_DB": database})
-        if outcome.code:
+        # A selection of the caller's own may leave nothing to show on a server.
+        if outcome.code and not (selection and arguments and outcome.code == NO_TESTS):
             return outcome.code, []
         lines.append(f"{title}:\n{outcome.closing_line}")
     return 0, lines
