@@ -6,13 +6,14 @@ from saga_flow.serialization.arguments import (
     decode_arguments,
     encode_arguments,
     resolve_results,
+    result_annotation,
     signature_of,
 )
 from saga_flow.serialization.bounded import bounded, bounded_tail
 from saga_flow.serialization.codec import MAX_PAYLOAD_BYTES, decode, encode
 from saga_flow.serialization.failures import Failure, failure_of
 from saga_flow.serialization.result import RESULT, ResultReference
-from saga_flow.serialization.text import Codec, install
+from saga_flow.serialization.text import Codec, install, tree_of
 
 __all__ = [
     "MAX_PAYLOAD_BYTES",
@@ -31,5 +32,7 @@ __all__ = [
     "failure_of",
     "install",
     "resolve_results",
+    "result_annotation",
     "signature_of",
+    "tree_of",
 ]

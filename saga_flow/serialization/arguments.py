@@ -20,7 +20,7 @@ from saga_flow.serialization.markers import RESULT, escaped, unescaped
 from saga_flow.serialization.mismatch import Mismatch, json_name
 from saga_flow.serialization.records import hints_of
 from saga_flow.serialization.result import ResultReference
-from saga_flow.serialization.text import from_json, store, to_json, unwrap
+from saga_flow.serialization.text import from_json, store, to_json, tree_of, unwrap
 
 _KINDS: Final = (
     Parameter.POSITIONAL_ONLY,
@@ -75,7 +75,7 @@ def bind(
         what=what,
         args=bound.args,
         kwargs=bound.kwargs,
-        names=_names(signature, len(bound.args)),
+        names=_names(function, len(bound.args), skip_self=skip_self),
     )
 
 
@@ -154,7 +154,7 @@ def resolve_results(arguments_text: str, result_text: str | None) -> str:
     what = "result of the undone step"
     if result_text is None:
         return store(to_json(_fill(tree, lambda _: None)))
-    result = from_json(unwrap(result_text, what=what), what=what)
+    result = tree_of(result_text, what=what)
     return store(to_json(_fill(tree, lambda path: _part(result, path))))
 
 
@@ -170,6 +170,12 @@ def signature_of(function: Callable[..., Any], *, skip_self: bool = False) -> Si
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
+@lru_cache(maxsize=2048)
+def result_annotation(function: Callable[..., Any]) -> Any:
+    """Return what *function* is annotated to return (awaited, if it is async)."""
+    return _resolved(function).get("return", Any)
+
+
 # --------------------------------------------------------------------- storing
 
 
@@ -178,8 +184,10 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _names(signature: Signature, count: int) -> tuple[str, ...]:
-    parameters = signature.parameters.values()
+def _names(
+    function: Callable[..., Any], count: int, *, skip_self: bool
+) -> tuple[str, ...]:
+    parameters = signature_of(function, skip_self=skip_self).parameters.values()
     names = [each.name for each in parameters if each.kind in _POSITIONAL][:count]
     rest = [each.name for each in parameters if each.kind is Parameter.VAR_POSITIONAL]
     more = range(count - len(names))
@@ -215,7 +223,7 @@ def _largest(arguments: Arguments, allow_models: bool) -> str:  # noqa: FBT001 -
 
 def _tree(text: str, what: str) -> dict[str, Any]:
     told = f"arguments of {what}"
-    tree = from_json(unwrap(text, what=told), what=told)
+    tree = tree_of(text, what=told)
     if isinstance(tree, dict):
         args, kwargs = tree.get("args"), tree.get("kwargs")
         if isinstance(args, list) and isinstance(kwargs, dict):
@@ -236,14 +244,18 @@ class _Hints:
     """The annotation of ``**kwargs``."""
 
 
-@lru_cache(maxsize=2048)
-def _hints(function: Callable[..., Any], *, skip_self: bool) -> _Hints:
+def _resolved(function: Callable[..., Any]) -> dict[str, Any]:
     try:
-        hints = hints_of(inspect.unwrap(function))
+        return hints_of(inspect.unwrap(function))
     except Mismatch as mismatch:
         raise PayloadNotDecodable(
-            f"Arguments of {_name(function)} can't be read back: {mismatch.reason}."
+            f"Values of {_name(function)} can't be read back: {mismatch.reason}."
         ) from mismatch
+
+
+@lru_cache(maxsize=2048)
+def _hints(function: Callable[..., Any], *, skip_self: bool) -> _Hints:
+    hints = _resolved(function)
     parameters = signature_of(function, skip_self=skip_self).parameters.values()
     by_kind: dict[Any, dict[str, Any]] = {kind: {} for kind in _KINDS}
     for parameter in parameters:

@@ -18,7 +18,7 @@ from saga_flow.serialization import references
 from saga_flow.serialization.choices import enum_decoder, literal_decoder
 from saga_flow.serialization.markers import MODEL, RESULT, segment, unescaped
 from saga_flow.serialization.mismatch import Decoder, Mismatch, array_node, object_node
-from saga_flow.serialization.records import record_decoder
+from saga_flow.serialization.records import filled_in, record_decoder
 from saga_flow.serialization.scalars import READERS
 from saga_flow.serialization.unions import union_decoder
 
@@ -157,15 +157,18 @@ def _special(annotation: Any) -> Decoder | None:
         return plain
     if isinstance(annotation, typing.NewType):
         return decoder_for(annotation.__supertype__)
-    if hasattr(annotation, "__value__"):
+    if hasattr(annotation, "__value__"):  # a `type` statement
         return _alias(annotation)
     return None
 
 
 def _alias(annotation: Any) -> Decoder:
+    alias = typing.get_origin(annotation) or annotation
+    filled = dict(zip(alias.__type_params__, typing.get_args(annotation), strict=False))
+
     def decode(node: Any) -> Any:
         # Not before it is needed: a `type` statement may name itself.
-        return decoder_for(annotation.__value__)(node)
+        return decoder_for(filled_in(alias.__value__, filled))(node)
 
     return decode
 
@@ -178,12 +181,17 @@ def _generic(annotation: Any) -> Decoder | None:
         return literal_decoder(annotation, args)
     if origin in _WRAPPERS:
         return decoder_for(args[0])
-    if hasattr(origin, "__value__"):
-        return decoder_for(origin.__value__[args])
     return _container(annotation, origin, args) if origin else None
 
 
+def _is_bare(annotation: Any, args: tuple[Any, ...]) -> bool:
+    # typing.List without an argument has an origin all the same; tuple[()] is not bare.
+    return not args and not isinstance(annotation, types.GenericAlias)
+
+
 def _container(annotation: Any, origin: Any, args: tuple[Any, ...]) -> Decoder | None:
+    if _is_bare(annotation, args):
+        return decoder_for(origin)
     if origin is tuple:
         return _tuple(annotation, args)
     if origin in _SEQUENCES:

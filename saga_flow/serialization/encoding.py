@@ -51,11 +51,11 @@ class Allowed:
     """RESULT, in the arguments of an undo."""
 
 
-class _Unset:
+class Unset:
     """The value of a dataclass field that has none."""
 
 
-_UNSET: Final = _Unset()
+_UNSET: Final = Unset()
 _Converter = Callable[[Any, Allowed, int], Any]
 
 
@@ -278,7 +278,7 @@ _BASES: Final[tuple[tuple[type | tuple[type, ...], _Converter], ...]] = (
     ((list, tuple), _list),
     (tuple(WRITERS), _text),
     (ResultReference, _result),
-    (_Unset, _never_set),
+    (Unset, _never_set),
     ((set, frozenset), _set),
     ((bytearray, memoryview), _mutable_bytes),
 )

@@ -40,7 +40,7 @@ class Failure:
     @classmethod
     def from_json(cls, text: str, *, what: str = "failure") -> Failure:
         """Read back what `to_json` wrote; raises PayloadNotDecodable."""
-        node = json_text.from_json(json_text.unwrap(text, what=what), what=what)
+        node = json_text.tree_of(text, what=what)
         try:
             return _failure(node)
         except (TypeError, ValueError, AttributeError) as error:

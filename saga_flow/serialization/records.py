@@ -177,7 +177,7 @@ def hints_of(owner: Any) -> dict[str, Any]:
     """Return the annotations of a function or class, resolved."""
     try:
         return typing.get_type_hints(owner, include_extras=True)
-    except NameError as error:
+    except (NameError, TypeError, AttributeError) as error:
         raise Mismatch(
             owner,
             None,
@@ -189,10 +189,11 @@ def hints_of(owner: Any) -> dict[str, Any]:
 def _with_arguments(kind: Any, args: tuple[Any, ...]) -> dict[str, Any]:
     """Return the hints of a class with its type variables filled in."""
     filled = dict(zip(getattr(kind, "__parameters__", ()), args, strict=False))
-    return {name: _filled(hint, filled) for name, hint in hints_of(kind).items()}
+    return {name: filled_in(hint, filled) for name, hint in hints_of(kind).items()}
 
 
-def _filled(hint: Any, filled: dict[Any, Any]) -> Any:
+def filled_in(hint: Any, filled: dict[Any, Any]) -> Any:
+    """Return *hint* with its type variables filled in."""
     if not filled:
         return hint
     if isinstance(hint, typing.TypeVar):

@@ -72,6 +72,15 @@ def unwrap(stored: str, *, what: str) -> str:
         ) from error
 
 
+def tree_of(stored: str, *, what: str = "payload") -> Any:
+    """
+    Return what is *stored* as a JSON tree, markers and escaped keys as they are.
+
+    For showing: it never loads a row. Raises PayloadNotDecodable.
+    """
+    return from_json(unwrap(stored, what=what), what=what)
+
+
 def from_json(text: str, *, what: str) -> Any:
     """Return the JSON tree of *text*."""
     try:

@@ -69,8 +69,10 @@ def _optional(inner: Decoder) -> Decoder:
 
 
 def _rank(annotation: Any) -> int:
-    while isinstance(annotation, typing.NewType):
-        annotation = annotation.__supertype__
+    if isinstance(annotation, typing.NewType):
+        return _rank(annotation.__supertype__)
+    if hasattr(annotation, "__value__"):  # a `type` statement
+        return _rank(annotation.__value__)
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _rank(typing.get_args(annotation)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,11 +24,13 @@ from typing import (
 from uuid import UUID
 
 import pytest
+from typing_extensions import TypeAliasType
 
 from saga_flow.exceptions import PayloadNotDecodable
 from saga_flow.serialization import decode, encode
 
 T = TypeVar("T")
+U = TypeVar("U")
 Sku = NewType("Sku", str)
 
 
@@ -82,6 +85,9 @@ READ: list[tuple[str, Any, object]] = [
     ("[1,2]", Sequence[int], [1, 2]),
     ("[1,2]", tuple, (1, 2)),
     ("[1,2]", list, [1, 2]),
+    ("[1,2]", typing.List, [1, 2]),  # noqa: UP006 - as older code has it
+    ("[1,2]", typing.Tuple, (1, 2)),  # noqa: UP006 - as older code has it
+    ("[1,2]", Sequence, [1, 2]),
     ('{"a":[1]}', Mapping[str, Sequence[int]], {"a": [1]}),
     ('{"a":[1]}', dict, {"a": [1]}),
     ('{"red":1}', dict[Colour, int], {Colour.RED: 1}),
@@ -202,3 +208,12 @@ def test_an_escaped_key_reads_back_in_every_kind_of_mapping() -> None:
     assert decode(text, Prices) == {"$usd": 1}
     assert decode(text, dict[str, int]) == {"$usd": 1}
     assert decode(text, Final[dict[str, int]]) == {"$usd": 1}
+
+
+def test_an_alias_is_read_as_what_it_stands_for() -> None:
+    money = TypeAliasType("money", Decimal)
+    pair = TypeAliasType("pair", tuple[U, T], type_params=(T, U))
+
+    assert decode('"1.50"', money) == Decimal("1.50")
+    assert decode('["1.50",2]', pair[int, Decimal]) == (Decimal("1.50"), 2)
+    assert decode('"1.50"', money | str) == Decimal("1.50")

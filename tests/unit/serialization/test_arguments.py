@@ -23,6 +23,7 @@ from saga_flow.serialization import (
     bind,
     decode_arguments,
     encode_arguments,
+    result_annotation,
     signature_of,
 )
 
@@ -51,6 +52,10 @@ def optioned(key: str, **options: Unpack[Options]) -> None: ...
 
 
 def untyped(a, b=1):  # type: ignore[no-untyped-def] # as authors may write it
+    ...
+
+
+def emptied(keys: list[str] = [], *, more: dict[str, int] = {}) -> None:  # noqa: B006 - a default without a hash is what is tested
     ...
 
 
@@ -91,8 +96,9 @@ DAY = date(2026, 1, 2)
         (optioned, ("k",), {"due": DAY}, (("k",), {"due": DAY})),
         (untyped, ((1, 2),), {}, (([1, 2],), {})),
         (later, (ITEM,), {}, ((ITEM,), {})),
+        (emptied, (["a"],), {"more": {"b": 1}}, ((["a"],), {"more": {"b": 1}})),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_arguments_come_back_by_annotation(
     function: Callable[..., Any],
@@ -191,6 +197,14 @@ def test_stored_arguments_that_no_longer_fit_are_refused() -> None:
         PayloadNotDecodable, match=r"argument 'days\[0\]' of gather can't be read back"
     ):
         decode_arguments(text, gather)
+
+
+def test_a_result_is_read_back_by_the_return_annotation() -> None:
+    async def fetch() -> Decimal: ...  # type: ignore[empty-body] # only its signature
+
+    assert result_annotation(charge) is str
+    assert result_annotation(fetch) is Decimal
+    assert result_annotation(untyped) is Any
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"args":{},"kwargs":{}}', "1"])

@@ -25,7 +25,7 @@ from saga_flow.exceptions import (
     SagaFlowError,
     Unserialisable,
 )
-from saga_flow.serialization import RESULT, decode, encode, install
+from saga_flow.serialization import RESULT, decode, encode, install, tree_of
 from saga_flow.serialization.encoding import MAX_DEPTH
 
 
@@ -223,7 +223,7 @@ REFUSED: list[tuple[object, str, str, str]] = [
     (lambda: None, "value", "function", "code can't be stored"),
     ((each for each in "a"), "value", "generator", "convert it"),
     (complex(1, 2), "value", "complex", "Legal are"),
-    (Unfinished(), "value.total", "_Unset", "never set"),
+    (Unfinished(), "value.total", "Unset", "never set"),
     (Item("a", [Size.SMALL, {1}]), "value.price[1]", "set", "sorted"),  # type: ignore[arg-type] # on purpose
     (RESULT["id"], "value", "ResultReference", "compensate_with"),
     (Group(pk=1), "value", "Group", "pass its key"),
@@ -330,6 +330,12 @@ def test_pydantic_is_not_imported() -> None:
     )
 
     assert done.stdout == "False\n"
+
+
+def test_a_stored_tree_can_be_shown_as_it_is() -> None:
+    stored = encode({"$a": (1,)}, what="it")
+
+    assert tree_of(stored) == {"$$a": [1]}
 
 
 def test_what_is_stored_is_json_for_everybody() -> None:
