@@ -20,7 +20,7 @@ class FlowCommand(models.Model):
     target_scope = models.CharField(max_length=16, default="instance")
     instance_id = NameField(max_length=191)
     requested_run = models.UUIDField(null=True)
-    run = RunKey(null=True, related_name="commands")
+    run = RunKey(null=True, on_delete=models.SET_NULL, related_name="commands")
     sequence = models.PositiveBigIntegerField(null=True)
     """Its number among the run's commands: the journal number it was written at."""
 

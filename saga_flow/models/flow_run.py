@@ -82,7 +82,12 @@ class FlowRun(models.Model):
     principal_id = NameField(max_length=191, default="", blank=True)
     principal_label = models.CharField(max_length=191, default="", blank=True)
 
-    parent = RunKey(null=True, related_name="child_runs", db_index=True)
+    parent = RunKey(
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="child_runs",
+        db_index=True,
+    )
     parent_sequence = models.PositiveBigIntegerField(null=True)
     business_key = NameField(max_length=191, default="", blank=True)
     memo = PayloadField(default="{}")

@@ -1,0 +1,113 @@
+"""Outcomes that no pass carries: recorded alone (row 6), or refused (row 7)."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+from uuid import UUID
+
+from saga_flow.models import ActionRun, FlowRun
+from saga_flow.records import Outcome, Wake, Wanted
+from saga_flow.states import OPEN, ActionStatus, FlowStatus
+from saga_flow.store import dialect, guards, history, journal, outbox, undos
+from saga_flow.store.dialect import Sql
+from saga_flow.store.gathered import (
+    attempt_row,
+    failed_attempt,
+    outcome_line,
+    outcome_update,
+)
+from saga_flow.store.sql import RunUpdate, apply, guard, literal, run_statement
+from saga_flow.store.transaction import Refused, atomic, retried
+from saga_flow.store.undos import PlanOne
+
+_WOKEN: Final = OPEN - {FlowStatus.PENDING, FlowStatus.INTERRUPTED}
+
+
+def record(run: UUID, held: Outcome, plan_one: PlanOne) -> bool:
+    """
+    Row 6: record *held* under its own claim, whoever drives the run now.
+
+    Returns whether it was recorded. Refused when the run is closed, or when the
+    attempt was settled or superseded: then it is journalled (row 7), and a success
+    is listed as needing attention.
+    """
+    try:
+        retried(lambda: _record(run, held, plan_one))
+    except Refused:
+        refuse(run, held)
+        return False
+    return True
+
+
+def _record(run: UUID, held: Outcome, plan_one: PlanOne) -> None:
+    now = dialect.now()
+    with atomic():
+        update = RunUpdate(
+            run=run,
+            where=(guards.IS_OPEN,),
+            sets={
+                "wake_at": Sql(
+                    f"CASE WHEN status IN ({literal(_WOKEN)})"
+                    f" THEN {now.text} ELSE wake_at END",
+                    now.parameters,
+                ),
+                "history_seq": journal.plus(1),
+                "inbox": Sql("inbox + 1"),
+                "updated_at": now,
+            },
+        )
+        apply(update, [outcome_update(run, held), *failed_attempt(run, held)])
+        for statement in journal.insert(run, (outcome_line(held),)):
+            run_statement(run, statement)
+        status, queue, is_free = _standing(run)
+        if status is FlowStatus.CANCELLING and held.succeeded and held.has_undo:
+            undos.extend(run, history.step(run, held.sequence), plan_one)
+        if is_free and status in _WOKEN:
+            outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=queue))
+
+
+def _standing(run: UUID) -> tuple[FlowStatus, str, bool]:
+    """The run's status and queue under its lock, and whether nobody drives it."""
+    text = (
+        f"SELECT status, queue, {guards.free('lease_owner').text}"
+        f" FROM {FlowRun._meta.db_table} WHERE id = %s"
+    )
+    with dialect.connection().cursor() as cursor:
+        cursor.execute(text, [dialect.adapt(run)])
+        status, queue, is_free = cursor.fetchone()
+    return FlowStatus(status), queue, bool(is_free)
+
+
+def refuse(run: UUID, held: Outcome) -> None:
+    """Row 7: keep an outcome that nobody may record, and say so to a person."""
+    data = {"name": held.name, "attempt": held.attempt, "status": held.status.value}
+    if held.succeeded:
+        data["result"] = held.result
+    elif held.error is not None:
+        data["error"] = json.loads(held.error)
+    line = journal.line("action.outcome_rejected", held.sequence, **data)
+
+    def attempt() -> None:
+        with atomic():
+            sets = {"history_seq": journal.plus(1)}
+            if held.succeeded:
+                sets["attention"] = Sql("'outcome_rejected'")
+            guard(RunUpdate(run=run, where=(guards.ANY,), sets=sets))
+            run_statement(
+                run, attempt_row(run, held.sequence, held.attempt, "superseded")
+            )
+            if held.succeeded:
+                ActionRun.objects.using(dialect.alias()).filter(
+                    run_id=run, sequence=held.sequence
+                ).exclude(status=ActionStatus.COMPLETED).update(in_doubt=True)
+            for statement in journal.insert(run, (line,)):
+                run_statement(run, statement)
+
+    try:
+        retried(attempt)
+    except Refused:
+        # the run has been pruned: there is nothing left to write to
+        return
+
+

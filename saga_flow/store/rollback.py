@@ -1,0 +1,292 @@
+"""Entering a rollback (rows 13–15), parking it (33) and closing it (34)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from saga_flow import conf
+from saga_flow.models import ActionRun, CompensationRun
+from saga_flow.records import (
+    Claim,
+    Gathered,
+    Line,
+    UndoPlan,
+    Wake,
+    Wanted,
+)
+from saga_flow.states import (
+    ActionStatus,
+    CompensationState,
+    CompensationStatus,
+    FlowStatus,
+)
+from saga_flow.store import dialect, guards, journal, outbox, settlement, undos
+from saga_flow.store.dialect import Sql
+from saga_flow.store.gathered import lines_of, statements_of
+from saga_flow.store.sql import RunUpdate, guard, run_statement
+from saga_flow.store.transaction import Refused, atomic, retried
+from saga_flow.store.undos import PlanOne
+
+
+class _MoreToUndo(Exception):
+    """Closing at once was decided, but the second reading found work to undo."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a run is ended: who asks, where it lands, and what its first plan is."""
+
+    run: UUID
+    queue: str
+    where: tuple[Sql, ...]
+    closing_as: FlowStatus
+    error: str | None
+    first: Sequence[UndoPlan]
+    plan_one: PlanOne
+    claim: Claim | None = None
+    """Of the pass whose ``handle()`` raised."""
+
+    gathered: Gathered = field(default_factory=Gathered)
+    position: int | None = None
+    through_rollback: bool = False
+    """Pass through cancelling even with nothing to undo."""
+
+    lines: tuple[Line, ...] = ()
+    sets: Mapping[str, Any] = field(default_factory=dict)
+
+
+def enter(ending: Ending) -> FlowStatus:
+    """
+    Rows 13–15: begin the rollback of a run, or close it where nothing is to undo.
+
+    Records the outcome in hand first, reads the steps again under the run's lock
+    and writes one row per undo. Claims of steps in flight stay intact. Raises
+    Refused when the run moved on; then nothing was written. Returns the new status.
+    """
+    closes = not ending.first and not ending.through_rollback
+    if closes:
+        try:
+            return retried(lambda: _close_at_once(ending))
+        except _MoreToUndo:
+            pass
+    return retried(lambda: _enter(ending))
+
+
+def _guarded(ending: Ending, sets: Mapping[str, Any], lines: int) -> None:
+    """The guard, then the outcome in hand and whatever else the pass gathered."""
+    guard(
+        RunUpdate(
+            run=ending.run,
+            where=ending.where,
+            sets={
+                **ending.sets,
+                **sets,
+                "revision": Sql("revision + 1"),
+                "lease_epoch": Sql("lease_epoch + 1"),
+                "lease_owner": None,
+                "passes": Sql("passes + 1"),
+                "history_seq": journal.plus(lines),
+                "intent": None,
+                "hint_at": None,
+                "hints": 0,
+                "updated_at": dialect.now(),
+                **({} if ending.position is None else {"position": ending.position}),
+            },
+        )
+    )
+    if ending.claim is not None:
+        for statement in statements_of(ending.claim, ending.gathered):
+            run_statement(ending.run, statement)
+
+
+def _close_at_once(ending: Ending) -> FlowStatus:
+    lines = [*lines_of(ending.gathered), *ending.lines]
+    with atomic():
+        sets = {**settlement.closed(ending.closing_as), "error": ending.error}
+        _guarded(ending, sets, len(lines) + 1)
+        plans, _ = undos.planned(ending.run, ending.first, ending.plan_one)
+        if plans or _in_flight(ending.run):
+            raise _MoreToUndo
+        settled = settlement.settle(ending.run)
+        last = journal.line(f"flow.{ending.closing_as.value}", **settled.as_data())
+        _journal(ending.run, [*lines, last])
+    return ending.closing_as
+
+
+def _enter(ending: Ending) -> FlowStatus:
+    with atomic():
+        # numbers for the journal are allocated before it is known how many lines
+        # the second plan adds; the rest is allocated below, under the same lock
+        sets = {
+            "status": FlowStatus.CANCELLING.value,
+            "closing_as": ending.closing_as.value,
+            "error": ending.error,
+            "wake_at": dialect.now(),
+            "wait_kind": "rollback",
+            "wait_name": "",
+            "wait_reason": f"rolling back; will end as {ending.closing_as.value}",
+        }
+        _guarded(ending, sets, 0)
+        plans, told = undos.planned(ending.run, ending.first, ending.plan_one)
+        undos.insert(ending.run, plans)
+        in_flight = _in_flight(ending.run)
+        started = journal.line(
+            "rollback.started",
+            closing_as=ending.closing_as.value,
+            undos=len(plans),
+            in_flight=in_flight,
+        )
+        lines = [*lines_of(ending.gathered), *ending.lines, started, *told]
+        _more(ending.run, len(lines), _planned(bool(plans), bool(in_flight)))
+        _journal(ending.run, lines)
+        outbox.send(
+            Wake(kind=Wanted.DRIVE, id=str(ending.run), queue=ending.queue)
+        )
+    return FlowStatus.CANCELLING
+
+
+def _planned(plans: bool, in_flight: bool) -> dict[str, Any]:
+    sets: dict[str, Any] = {
+        "compensation_state": (
+            CompensationState.PENDING if plans else CompensationState.NONE
+        ).value,
+        "drain_until": None,
+    }
+    if in_flight:
+        sets["drain_until"] = dialect.read_now() + conf.get().DRAIN_LIMIT
+    return sets
+
+
+def _more(run: UUID, lines: int, sets: Mapping[str, Any]) -> None:
+    """More of the run row, in a transaction that already holds its lock."""
+    guard(
+        RunUpdate(
+            run=run,
+            where=(guards.ANY,),
+            sets={**sets, "history_seq": journal.plus(lines)},
+        )
+    )
+
+
+def _journal(run: UUID, lines: Sequence[Line]) -> None:
+    for statement in journal.insert(run, lines):
+        run_statement(run, statement)
+
+
+def _in_flight(run: UUID) -> list[int]:
+    """Ordinals of steps that a worker has claimed and not settled."""
+    steps = ActionRun.objects.using(dialect.alias()).filter(
+        run_id=run, status=ActionStatus.RUNNING
+    )
+    return list(steps.values_list("sequence", flat=True))
+
+
+def park(claim: Claim, until: datetime, reason: str) -> None:
+    """
+    Row 33: give the rollback up until *until*, or until something arrives.
+
+    Raises Refused when the inbox moved: then the driver reads the plan again.
+    """
+
+    def attempt() -> None:
+        with atomic():
+            guard(
+                RunUpdate(
+                    run=claim.run,
+                    where=_mine(claim),
+                    sets={
+                        "lease_owner": None,
+                        "wake_at": until,
+                        "hint_at": None,
+                        "wait_reason": reason,
+                        "passes": Sql("passes + 1"),
+                        "updated_at": dialect.now(),
+                    },
+                )
+            )
+
+    retried(attempt)
+
+
+def close(claim: Claim, error: str | None) -> FlowStatus:
+    """
+    Row 34: the rollback is over; land where it was decided to land.
+
+    Names the inbox that the driver read, so that a completion that came since is
+    undone first. What stays undone is kept on the error. Raises Refused.
+    """
+    return retried(lambda: _close(claim, error))
+
+
+def _close(claim: Claim, error: str | None) -> FlowStatus:
+    landing = claim.closing_as or FlowStatus.FAILED
+    with atomic():
+        guard(
+            RunUpdate(
+                run=claim.run,
+                where=_mine(claim),
+                sets={
+                    **settlement.closed(landing),
+                    "error": error,
+                    "passes": Sql("passes + 1"),
+                    "history_seq": journal.plus(1),
+                    "updated_at": dialect.now(),
+                },
+            )
+        )
+        settled = settlement.settle(claim.run)
+        state = undos.state_of(claim.run)
+        attention = "rollback_unfinished" if state is CompensationState.FAILED else ""
+        _more(
+            claim.run,
+            0,
+            {"compensation_state": state.value, "attention": attention}
+            if attention
+            else {"compensation_state": state.value},
+        )
+        data = dict(settled.as_data())
+        data["compensation_state"] = state.value
+        _journal(claim.run, [journal.line(f"flow.{landing.value}", **data)])
+    return landing
+
+
+def _mine(claim: Claim) -> tuple[Sql, ...]:
+    return (
+        guards.CANCELLING,
+        guards.leased(claim.owner, claim.epoch),
+        guards.inbox_is(claim.inbox),
+    )
+
+
+def unfinished(run: UUID) -> dict[str, Any] | None:
+    """
+    The first undo that failed, or else that did not finish, as kept on the error.
+
+    None if every undo completed.
+    """
+    rows = list(
+        CompensationRun.objects.using(dialect.alias())
+        .filter(run_id=run)
+        .exclude(status=CompensationStatus.COMPLETED)
+        .order_by("level", "order")
+        .values("sequence", "name", "status", "error")
+    )
+    if not rows:
+        return None
+    failed = [row for row in rows if row["status"] == CompensationStatus.FAILED]
+    first = (failed or rows)[0]
+    return {
+        "type": "CompensationFailed" if failed else "CompensationUnfinished",
+        "sequence": first["sequence"],
+        "name": first["name"],
+        "cause": json.loads(first["error"]) if failed and first["error"] else None,
+        "left": [row["sequence"] for row in rows],
+    }
+
+
+__all__ = ["Ending", "Refused", "close", "enter", "park", "unfinished"]

@@ -1,0 +1,280 @@
+"""Making runs: a start or a reservation (row 1), the start of a reservation (2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError
+
+from saga_flow.ids import uuid7
+from saga_flow.models import FlowCommand, FlowRun, FlowTag
+from saga_flow.records import Duplicate, Line, StartOrder, Wake, Wanted
+from saga_flow.states import TERMINAL, CommandStatus, CompensationState, FlowStatus
+from saga_flow.store import command_rows, dialect, guards, journal, outbox
+from saga_flow.store.command_rows import Command, KeyTaken
+from saga_flow.store.dialect import Sql
+from saga_flow.store.sql import Insert, RunUpdate, guard, run_statement
+from saga_flow.store.transaction import Refused, atomic, retried
+
+ROUNDS: Final = 3
+
+
+class Taken(Exception):
+    """The instance id is taken by another run, which the duplicate policy judges."""
+
+    def __init__(self, run: UUID, status: FlowStatus, run_number: int) -> None:
+        self.run, self.status, self.run_number = run, status, run_number
+        super().__init__(f"run {run} is {status}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The run that a start made."""
+
+    run: UUID
+    run_number: int
+
+
+def start(order: StartOrder, command: Command) -> Started:
+    """
+    Row 1: accept a start: run, tags, command, first journal line and job together.
+
+    Joins the caller's transaction. Raises Taken when the instance has a current
+    run, KeyTaken when the idempotency key has been used; either leaves the caller's
+    transaction usable and writes nothing.
+    """
+    for _ in range(ROUNDS):
+        current = _current(order)
+        if current is None:
+            begin, run_number = _insert_run, 1
+        elif current.status == FlowStatus.RESERVED and order.arguments is not None:
+            return _start_reserved(order, command, current)
+        elif _may_follow(order, current):
+            begin, run_number = _succeed(current), current.run_number + 1
+        else:
+            raise Taken(current.pk, FlowStatus(current.status), current.run_number)
+        try:
+            return retried(lambda: _begin(order, command, begin, run_number))
+        except (IntegrityError, Refused):
+            if _current(order) is None and current is None:
+                raise
+    raise Taken(current.pk, FlowStatus(current.status), current.run_number)
+
+
+def _current(order: StartOrder) -> FlowRun | None:
+    return (
+        FlowRun.objects.using(dialect.alias())
+        .filter(tenant=order.tenant, instance_id=order.instance_id, is_current=True)
+        .only("id", "status", "run_number", "queue")
+        .first()
+    )
+
+
+def _may_follow(order: StartOrder, current: FlowRun) -> bool:
+    allowed = order.on_duplicate is Duplicate.ALLOW_AFTER_CLOSED
+    return allowed and current.status in TERMINAL
+
+
+def _begin(
+    order: StartOrder,
+    command: Command,
+    insert: Callable[[UUID, StartOrder, int], None],
+    run_number: int,
+) -> Started:
+    run = uuid7()
+    with atomic():
+        insert(run, order, run_number)
+        _label(run, order)
+        _command(run, order, command)
+        if order.arguments is not None:
+            _enqueue(run, order)
+    return Started(run=run, run_number=run_number)
+
+
+def _insert_run(run: UUID, order: StartOrder, run_number: int) -> None:
+    run_statement(
+        run, Insert(model=FlowRun, rows=[_run_row(run, order, run_number)])
+    )
+    for statement in journal.insert(run, (_first_line(order),)):
+        run_statement(run, statement)
+
+
+def _succeed(old: FlowRun) -> Callable[[UUID, StartOrder, int], None]:
+    """Make way first: the closed run stops being the instance's current one."""
+
+    def insert(run: UUID, order: StartOrder, run_number: int) -> None:
+        guard(
+            RunUpdate(
+                run=old.pk,
+                where=(guards.CLOSED, Sql("is_current")),
+                sets={"is_current": None},
+            )
+        )
+        _insert_run(run, order, run_number)
+
+    return insert
+
+
+def _first_line(order: StartOrder) -> Line:
+    if order.arguments is None:
+        return journal.line("flow.reserved")
+    return journal.line("flow.created", workflow=order.workflow_name)
+
+
+def _later(span: timedelta | None) -> Any:
+    if span is None:
+        return None
+    return dialect.read_now() + span
+
+
+def _run_row(run: UUID, order: StartOrder, run_number: int) -> dict[str, Any]:
+    now = dialect.now()
+    reserved = order.arguments is None
+    due = _later(order.run_after) if order.run_after else now
+    return {
+        "id": run,
+        "tenant": order.tenant,
+        "instance_id": order.instance_id,
+        "run_number": run_number,
+        "is_current": True,
+        "workflow_name": order.workflow_name,
+        "workflow_version": order.version,
+        "contract": order.contract,
+        "arguments": order.arguments,
+        "status": (FlowStatus.RESERVED if reserved else FlowStatus.PENDING).value,
+        "rollback_level": 0,
+        "compensation_state": CompensationState.NONE.value,
+        "revision": 1,
+        "history_seq": 1,
+        "inbox": 0,
+        "position": 0,
+        "passes": 0,
+        "lease_epoch": 0,
+        "wake_at": None if reserved else due,
+        "hints": 0,
+        "hint_at": None if reserved else now,
+        "holds": 0,
+        "repairs": 0,
+        "expires_at": _later(order.expires_in),
+        "reason": "",
+        "principal_type": "",
+        "principal_id": "",
+        "principal_label": "",
+        "business_key": order.business_key,
+        "memo": order.memo,
+        "queue": order.queue,
+        "status_summary": "",
+        "wait_kind": "",
+        "wait_name": "",
+        "wait_reason": "",
+        "last_error": "",
+        "attention": "",
+        "sort_at": now,
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _label(run: UUID, order: StartOrder) -> None:
+    if order.tags:
+        run_statement(
+            run,
+            Insert(
+                model=FlowTag,
+                rows=[
+                    {"run_id": run, "key": key, "value": value}
+                    for key, value in order.tags.items()
+                ],
+            ),
+        )
+
+
+def _command(run: UUID, order: StartOrder, command: Command) -> None:
+    row = command_rows.row(
+        command,
+        run=run,
+        instance_id=order.instance_id,
+        status=CommandStatus.ACCEPTED,
+        extra={"sequence": 1},
+    )
+    statement = Insert(model=FlowCommand, rows=[row])
+    if command.request.idempotency_key is None:
+        run_statement(run, statement)
+        return
+    try:
+        with atomic():
+            run_statement(run, statement)
+    except IntegrityError as error:
+        raise KeyTaken from error
+
+
+def _enqueue(run: UUID, order: StartOrder) -> None:
+    later = _later(order.run_after) if order.run_after else None
+    outbox.send(
+        Wake(kind=Wanted.DRIVE, id=str(run), queue=order.queue, not_before=later)
+    )
+
+
+def _start_reserved(order: StartOrder, command: Command, held: FlowRun) -> Started:
+    """Row 2: the start that a reservation was made for."""
+
+    def attempt() -> Started:
+        now = dialect.now()
+        due = _later(order.run_after) if order.run_after else now
+        with atomic():
+            guard(
+                RunUpdate(
+                    run=held.pk,
+                    where=(guards.RESERVED,),
+                    sets={
+                        "status": FlowStatus.PENDING.value,
+                        "workflow_name": order.workflow_name,
+                        "workflow_version": order.version,
+                        "contract": order.contract,
+                        "arguments": order.arguments,
+                        "queue": order.queue or held.queue,
+                        "expires_at": _later(order.expires_in),
+                        "wake_at": due,
+                        "revision": Sql("revision + 1"),
+                        "history_seq": journal.plus(1),
+                        "updated_at": now,
+                    },
+                )
+            )
+            _command(held.pk, order, command)
+            for statement in journal.insert(held.pk, (_first_line(order),)):
+                run_statement(held.pk, statement)
+            _enqueue(held.pk, order)
+        return Started(run=held.pk, run_number=held.run_number)
+
+    return retried(attempt)
+
+
+def release(tenant: str, instance_id: str, command: Command) -> bool:
+    """Give up a reservation: its row goes, its command row stays. False: none held."""
+    runs = FlowRun.objects.using(dialect.alias())
+    held = runs.filter(
+        tenant=tenant,
+        instance_id=instance_id,
+        is_current=True,
+        status=FlowStatus.RESERVED,
+    ).first()
+    if held is None:
+        return False
+
+    def attempt() -> bool:
+        with atomic():
+            command_rows.note(command, run=None, instance_id=instance_id)
+            sets = {"updated_at": dialect.now()}
+            guard(RunUpdate(run=held.pk, where=(guards.RESERVED,), sets=sets))
+            runs.filter(pk=held.pk).delete()
+        return True
+
+    try:
+        return retried(attempt)
+    except Refused:
+        return False

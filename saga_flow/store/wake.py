@@ -1,0 +1,199 @@
+"""
+Hints for work that is due (docs/writes.md, row 22).
+
+A sweep only wakes: whoever follows the hint claims under the guards of its own row.
+The window between two hints for one row doubles with each that led to nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
+
+from saga_flow.models import ActionRun, CompensationRun, FlowRun, Worker
+from saga_flow.records import Wake, Wanted
+from saga_flow.states import (
+    LIVE_WORKER,
+    MAY_START_WORK,
+    ActionStatus,
+    CompensationStatus,
+    FlowStatus,
+)
+from saga_flow.store import dialect, outbox
+from saga_flow.store.database_time import Now, ago
+from saga_flow.store.transaction import atomic, retried
+
+WAKEABLE: Final = MAY_START_WORK | {FlowStatus.CANCELLING}
+LONGEST_WINDOW: Final = timedelta(seconds=300)
+_LEVELS: Final = 9
+"""2⁹ seconds are more than the longest window."""
+
+
+def window(hints: int) -> timedelta:
+    """How long a row is left alone after *hints* hints that led to nothing."""
+    return min(timedelta(seconds=2 ** min(hints, _LEVELS)), LONGEST_WINDOW)
+
+
+def hintable(at: str = "hint_at", count: str = "hints") -> Q:
+    """Never hinted, or not within the window that its count of hints stands for."""
+    found = Q(**{f"{at}__isnull": True})
+    for hints in range(_LEVELS):
+        found |= Q(**{count: hints, f"{at}__lt": ago(window(hints))})
+    return found | Q(**{f"{count}__gte": _LEVELS, f"{at}__lt": ago(LONGEST_WINDOW)})
+
+
+def free(owner: str) -> Q:
+    """Nobody, or nobody alive, has it: a stored fact, never a comparison of times."""
+    alive = Worker.objects.filter(pk=OuterRef(owner), status__in=LIVE_WORKER)
+    return Q(**{f"{owner}__isnull": True}) | ~Exists(alive)
+
+
+def due_runs(limit: int) -> list[UUID]:
+    """Runs and rollbacks that are due and that nobody has, the oldest first."""
+    rows = _wakeable_runs().order_by("wake_at")
+    return list(rows.values_list("pk", flat=True)[:limit])
+
+
+def wake_run(run: UUID) -> bool:
+    """Hint at *run* if it is still due, free and not hinted within its window."""
+
+    def attempt() -> bool:
+        with atomic():
+            changed = (
+                _wakeable_runs()
+                .filter(pk=run)
+                .update(hint_at=Now(), hints=F("hints") + 1)
+            )
+            if changed:
+                send_drive(run)
+        return bool(changed)
+
+    return retried(attempt)
+
+
+def _wakeable_runs() -> QuerySet[FlowRun]:
+    return runs().filter(
+        free("lease_owner"), hintable(), status__in=WAKEABLE, wake_at__lte=Now()
+    )
+
+
+def due_steps(limit: int) -> list[int]:
+    """Queued steps whose time has come, the oldest first."""
+    rows = _wakeable_steps().filter(available_at__lte=Now()).order_by("available_at")
+    return list(rows.values_list("pk", flat=True)[:limit])
+
+
+def orphaned_steps(worker: UUID) -> list[int]:
+    """Queued steps in whose body *worker* was."""
+    return list(_wakeable_steps().filter(worker=worker).values_list("pk", flat=True))
+
+
+def free_steps(run: UUID) -> list[int]:
+    """Queued steps of *run* that were begun and that nobody alive executes."""
+    rows = _wakeable_steps().filter(run=run, status=ActionStatus.RUNNING)
+    return list(rows.values_list("pk", flat=True))
+
+
+def wake_step(step: int) -> bool:
+    """Hint at a queued *step* that is due, or whose worker is dead."""
+
+    def attempt() -> bool:
+        with atomic():
+            row = steps().filter(pk=step).values_list("run_id", "queue").first()
+            if row is None or not lock_run(row[0], status__in=MAY_START_WORK):
+                return False
+            changed = (
+                _wakeable_steps()
+                .filter(pk=step)
+                .update(
+                    repairs=Case(
+                        When(_NEWLY_DUE, then=Value(1)), default=F("repairs") + 1
+                    ),
+                    repair_at=Now(),
+                )
+            )
+            if changed:
+                send_perform(step, row[1] or _queue_of(row[0]))
+        return bool(changed)
+
+    return retried(attempt)
+
+
+# A hint from before the step was due says nothing about this time.
+_NEWLY_DUE: Final = Q(repair_at__lt=F("available_at"))
+
+
+def _wakeable_steps() -> QuerySet[ActionRun]:
+    due = Q(status=ActionStatus.PENDING, available_at__lte=Now())
+    orphaned = Q(status=ActionStatus.RUNNING) & free("worker")
+    return steps().filter(
+        due | orphaned,
+        hintable("repair_at", "repairs") | _NEWLY_DUE,
+        queued=True,
+        run__status__in=MAY_START_WORK,
+    )
+
+
+def rollbacks_of(worker: UUID) -> list[UUID]:
+    """Rollbacks in one of whose undos *worker* was."""
+    rows = CompensationRun.objects.using(dialect.alias()).filter(
+        worker=worker,
+        status=CompensationStatus.RUNNING,
+        run__status=FlowStatus.CANCELLING,
+    )
+    return list(rows.values_list("run_id", flat=True).distinct())
+
+
+def set_due(run: UUID) -> bool:
+    """Make a rollback that nobody drives due at once, and hint at it."""
+
+    def attempt() -> bool:
+        with atomic():
+            changed = (
+                runs()
+                .filter(free("lease_owner"), hintable(), pk=run)
+                .filter(status=FlowStatus.CANCELLING)
+                .update(wake_at=Now(), hint_at=Now(), hints=F("hints") + 1)
+            )
+            if changed:
+                send_drive(run)
+        return bool(changed)
+
+    return retried(attempt)
+
+
+def lock_run(run: UUID, **conditions: object) -> bool:
+    """
+    Begin a transaction on the rows of *run* with its own row, changing nothing.
+
+    False: the run is not there, or not as *conditions* want it.
+    """
+    rows = runs().filter(pk=run, **conditions)
+    return bool(rows.update(updated_at=F("updated_at")))
+
+
+def send_drive(run: UUID) -> None:
+    """A hint to drive *run*, in the open transaction."""
+    outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=_queue_of(run)))
+
+
+def send_perform(step: int, queue: str) -> None:
+    """A hint to perform a queued *step*, in the open transaction."""
+    outbox.send(Wake(kind=Wanted.PERFORM, id=str(step), queue=queue))
+
+
+def _queue_of(run: UUID) -> str:
+    return runs().filter(pk=run).values_list("queue", flat=True).first() or ""
+
+
+def runs() -> QuerySet[FlowRun]:
+    """The runs, as the database that takes writes holds them."""
+    return FlowRun.objects.using(dialect.alias())
+
+
+def steps() -> QuerySet[ActionRun]:
+    """The steps, as the database that takes writes holds them."""
+    return ActionRun.objects.using(dialect.alias())
