@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 HERE = Path(__file__).parent
 
@@ -19,6 +20,11 @@ MARKERS = {
     "architecture": "architecture",
     "typing": "architecture",
 }
+
+
+def pytest_report_header() -> str:
+    """Say which database this run is on."""
+    return f"database: {settings.DATABASES['default']['ENGINE']}"
 
 
 @pytest.hookimpl(tryfirst=True)
