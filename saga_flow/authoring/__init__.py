@@ -1,0 +1,1 @@
+"""What workflow authors touch; ``import saga_flow`` offers all of it."""

@@ -1,0 +1,304 @@
+"""``@action``: a function whose calls are recorded as steps."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import (
+    Any,
+    Final,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
+
+from saga_flow import registry
+from saga_flow.authoring.annotations import returned
+from saga_flow.authoring.retry import Retry
+from saga_flow.exceptions import DefinitionError, UnknownOption
+from saga_flow.names import MAX_QUEUE, identifier, suggestion
+from saga_flow.records import LostWorker, StepRule
+from saga_flow.serialization import encode
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RETRY: Final = LostWorker.RETRY
+FAIL: Final = LostWorker.FAIL
+
+
+class ActionOptions(TypedDict, total=False):
+    """What ``@action(...)`` and ``using(...)`` take (docs/authoring.md)."""
+
+    name: str
+    aliases: Sequence[str]
+    retry: Retry
+    lost_worker: LostWorker
+    optional: bool
+    fallback: Any
+    compensate: Action[..., Any]
+    queue: str
+
+
+_OPTIONS: Final = frozenset(ActionOptions.__annotations__)
+_OF_THE_DEFINITION: Final = frozenset({"name", "aliases"})
+_LATER: Final = frozenset(
+    {"timeout", "expires_in", "heartbeat_timeout", "dispatch", "atomic", "redact"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """The options of an action, checked."""
+
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    rule: StepRule = field(default_factory=StepRule)
+    names_retry: bool = False
+    optional: bool = False
+    fallback: Any = None
+    compensate: Action[..., Any] | None = None
+
+
+class Action(Generic[P, R]):
+    """
+    A function that a workflow can call as a step.
+
+    The function stays an ordinary callable: calling it directly runs its body, and
+    records nothing.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], declared: Declared, *, changed: bool = False
+    ) -> None:
+        self.function = function
+        self.declared = declared
+        self.changed = changed
+        """Whether ``using()`` made it: an undo takes none such."""
+        functools.update_wrapper(cast(Any, self), function)
+
+    @property
+    def name(self) -> str:
+        """The durable name. Raises UnknownDefinition before the apps are loaded."""
+        return self.declared.name or registry.action_name(
+            self.function.__module__, self.function.__qualname__
+        )
+
+    def using(self, **options: Unpack[ActionOptions]) -> Self:
+        """
+        Return a copy with other options, for one call.
+
+        Raises UnknownOption or DefinitionError for what it does not take.
+        """
+        fixed = sorted(_OF_THE_DEFINITION & options.keys())
+        if fixed:
+            raise UnknownOption(
+                f"using({fixed[0]}=...) is not for one call: the name of an action is "
+                "fixed where it is defined. Give it to @action(...)."
+            )
+        what = f"{self.function.__qualname__}.using"
+        changed = _declared(options, self.declared, what)
+        return type(self)(self.function, changed, changed=True)
+
+    def __repr__(self) -> str:
+        return f"<action {self.function.__module__}.{self.function.__qualname__}>"
+
+
+class SyncAction(Action[P, R]):
+    """An action with a body of plain ``def``."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the body here and now, as an ordinary function."""
+        return cast(R, self.function(*args, **kwargs))
+
+
+class AsyncAction(Action[P, R]):
+    """An action with a body of ``async def``."""
+
+    async def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the body here and now, as an ordinary coroutine function."""
+        return cast(R, await self.function(*args, **kwargs))
+
+
+class _Decorator(Protocol):
+    @overload
+    def __call__(  # type: ignore[overload-overlap] # the first that fits is meant
+        self, f: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncAction[P, R]: ...
+    @overload
+    def __call__(self, f: Callable[P, R], /) -> SyncAction[P, R]: ...
+
+
+@overload
+def action(  # type: ignore[overload-overlap] # the first that fits is meant
+    f: Callable[P, Coroutine[Any, Any, R]], /
+) -> AsyncAction[P, R]: ...
+@overload
+def action(f: Callable[P, R], /) -> SyncAction[P, R]: ...
+@overload
+def action(**options: Unpack[ActionOptions]) -> _Decorator: ...
+def action(f: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """
+    Make a function an action, bare or with options.
+
+    Options are defaults of every call; ``using()`` changes them for one. Raises
+    UnknownOption, InvalidName or DefinitionError, and DuplicateName when the name is
+    taken.
+    """
+    declared = _declared(options, Declared(), "@action")
+    if f is None:
+        return lambda function: _made(function, declared)
+    return _made(f, declared)
+
+
+def _made(function: Any, declared: Declared) -> Action[..., Any]:
+    _check_function(function)
+    kind = AsyncAction if inspect.iscoroutinefunction(function) else SyncAction
+    made: Action[..., Any] = kind(function, declared)
+    registry.register_action(
+        registry.Entry(
+            module=function.__module__,
+            qualname=function.__qualname__,
+            name=declared.name,
+            aliases=declared.aliases,
+            build=made_definition(made),
+        )
+    )
+    return made
+
+
+def made_definition(
+    made: Action[..., Any],
+) -> Callable[[str], registry.ActionDefinition]:
+    """Return what builds the definition once the durable name is known."""
+    declared, function = made.declared, made.function
+
+    def build(name: str) -> registry.ActionDefinition:
+        undo = declared.compensate
+        return registry.ActionDefinition(
+            name=name,
+            function=function,
+            aliases=declared.aliases,
+            rule=declared.rule,
+            names_retry=declared.names_retry,
+            optional=declared.optional,
+            fallback=declared.fallback,
+            compensate=None if undo is None else undo.name,
+            result_annotation=returned(function, what=f"action {name}"),
+            is_async=isinstance(made, AsyncAction),
+        )
+
+    return build
+
+
+def check_undo(undo: object, *, what: str) -> None:
+    """Raise DefinitionError unless *undo* can be found again by its name."""
+    if not isinstance(undo, Action):
+        given = getattr(undo, "__qualname__", None) or repr(undo)
+        raise DefinitionError(
+            f"{what} takes an action, not {given}: an undo may run days later in "
+            "another process, which finds it by its durable name. Decorate a named "
+            "function with @action."
+        )
+    if undo.changed:
+        raise DefinitionError(
+            f"{what} takes {undo.name} as it is defined, not a copy made by using(): "
+            "only its name is stored. Give the options to its @action(...)."
+        )
+
+
+def _check_function(function: Any) -> None:
+    if isinstance(function, Action):
+        raise DefinitionError(f"{function!r} is an action already; decorate it once.")
+    if not inspect.isfunction(function) or function.__name__ == "<lambda>":
+        raise DefinitionError(
+            f"@action takes a function written with def or async def, not {function!r}:"
+            " a step is found again by the name of its function."
+        )
+    owner = function.__qualname__.rpartition(".")[0]
+    if owner and not owner.endswith("<locals>"):
+        raise DefinitionError(
+            f"@action can't take the method {function.__qualname__}: nothing is there "
+            "to call it on when the step runs. Write it as a function of the module."
+        )
+
+
+def _declared(options: Mapping[str, Any], base: Declared, what: str) -> Declared:
+    _check_options(options, what)
+    changes: dict[str, Any] = {
+        key: options[key] for key in ("optional", "fallback") if key in options
+    }
+    if "name" in options:
+        changes["name"] = identifier(options["name"], what=f"{what}(name=...)")
+    if "aliases" in options:
+        changes["aliases"] = _aliases(options["aliases"], what)
+    if "compensate" in options:
+        check_undo(options["compensate"], what=f"{what}(compensate=...)")
+        changes["compensate"] = options["compensate"]
+    if "retry" in options:
+        changes["names_retry"] = True
+    declared = replace(base, rule=_rule(options, base.rule, what), **changes)
+    _check_fallback(options, declared, what)
+    return declared
+
+
+def _check_options(options: Mapping[str, Any], what: str) -> None:
+    for key in options.keys() - _OPTIONS:
+        if key in _LATER:
+            raise UnknownOption(
+                f"{what}({key}=...) is not available yet in this release, and would "
+                "not be kept; leave it out."
+            )
+        raise UnknownOption(
+            f"{what} has no option {key!r}.{suggestion(key, sorted(_OPTIONS))}"
+        )
+
+
+def _rule(options: Mapping[str, Any], base: StepRule, what: str) -> StepRule:
+    changes: dict[str, Any] = {}
+    if "retry" in options:
+        changes["retry"] = _instance(options, "retry", Retry, what).rule()
+    if "lost_worker" in options:
+        changes["lost_worker"] = _instance(options, "lost_worker", LostWorker, what)
+    if "queue" in options:
+        changes["queue"] = identifier(
+            options["queue"], what=f"{what}(queue=...)", limit=MAX_QUEUE
+        )
+    return replace(base, **changes)
+
+
+def _instance(options: Mapping[str, Any], key: str, kind: type[Any], what: str) -> Any:
+    value = options[key]
+    if not isinstance(value, kind):
+        legal = "RETRY or FAIL" if kind is LostWorker else f"a {kind.__name__}(...)"
+        raise DefinitionError(f"{what}({key}={value!r}) takes {legal}.")
+    return value
+
+
+def _aliases(value: object, what: str) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise DefinitionError(
+            f"{what}(aliases={value!r}) takes a list of names, such as ['shop.old']."
+        )
+    return tuple(identifier(each, what=f"{what}(aliases=...)") for each in value)
+
+
+def _check_fallback(options: Mapping[str, Any], declared: Declared, what: str) -> None:
+    if not isinstance(declared.optional, bool):
+        raise DefinitionError(f"{what}(optional={declared.optional!r}) takes a bool.")
+    if "fallback" not in options:
+        return
+    if not declared.optional:
+        raise DefinitionError(
+            f"{what}(fallback=...) is the value of an optional step that gave up; add "
+            "optional=True."
+        )
+    encode(declared.fallback, what=f"the fallback of {what}")

@@ -1,0 +1,208 @@
+"""Members: what a workflow builds in ``handle()`` and ends in ``.run()``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, cast, overload
+
+from saga_flow import conf
+from saga_flow.authoring.action import Action, check_undo
+from saga_flow.authoring.annotations import result_of
+from saga_flow.authoring.ports import Pass
+from saga_flow.exceptions import DefinitionError
+from saga_flow.records import StepCall, UndoOrder, UndoPolicy
+from saga_flow.serialization import Arguments, bind, encode, encode_arguments
+
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T")
+Rc_co = TypeVar("Rc_co", covariant=True)
+
+STOP: Final = UndoPolicy.STOP
+CONTINUE: Final = UndoPolicy.CONTINUE
+
+
+class Member(Generic[Rc_co]):
+    """One operation of a workflow, not yet performed."""
+
+    def run(self) -> Rc_co:
+        """Perform it, or hand back what was recorded of it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """What is known of a step so far."""
+
+    action: Action[..., Any]
+    arguments: str
+    undo: tuple[str, str] | None
+    """Its name and encoded arguments."""
+
+    optional: bool
+    fallback: str
+    fallback_annotation: Any
+    policy: str = ""
+    on_own_failure: bool = False
+
+
+class Step(Member[R]):
+    """
+    One call of an action. Each method returns a changed copy.
+
+    Nothing is recorded before :meth:`run`.
+    """
+
+    def __init__(self, pass_: Pass, draft: _Draft) -> None:
+        self._pass = pass_
+        self._draft = draft
+
+    def compensate_with(
+        self, undo: Action[Q, Any], /, *args: Q.args, **kwargs: Q.kwargs
+    ) -> Self:
+        """
+        Undo the step by this call, if a later one fails.
+
+        RESULT among the arguments stands for what the step returned. Raises
+        DefinitionError for an undo without a durable name, WrongArguments or
+        Unserialisable for arguments that it can't take.
+        """
+        check_undo(undo, what="compensate_with(...)")
+        return self._with(undo=_undo(undo, args, kwargs))
+
+    def on_compensation_failure(self, policy: UndoPolicy, /) -> Self:
+        """Say whether the rollback goes on (CONTINUE) when this undo fails (STOP)."""
+        if not isinstance(policy, UndoPolicy):
+            raise DefinitionError(
+                f"on_compensation_failure({policy!r}) takes STOP or CONTINUE."
+            )
+        return self._with(policy=policy.value)
+
+    def compensate_on_own_failure(self) -> Self:
+        """Undo the step also when it failed itself; RESULT is then None."""
+        return self._with(on_own_failure=True)
+
+    @overload
+    def optional(self) -> Step[R | None]: ...
+    @overload
+    def optional(self, fallback: T) -> Step[R | T]: ...
+    def optional(self, fallback: Any = None) -> Step[Any]:
+        """Let the run go on with *fallback* when the step gives up."""
+        text, annotation = _fallback(fallback, self._draft.action.name)
+        changed = self._with(
+            optional=True, fallback=text, fallback_annotation=annotation
+        )
+        return cast(Step[Any], changed)
+
+    def run(self) -> R:
+        """
+        Return the step's result.
+
+        Raises ActionFailed when it has no attempt left, ActionExpired when it missed
+        its deadline.
+        """
+        return cast(R, self._pass.step(self.call()))
+
+    def call(self) -> StepCall:
+        """Return the step as a pass takes it."""
+        draft, action = self._draft, self._draft.action
+        return StepCall(
+            name=action.name,
+            arguments=draft.arguments,
+            rule=action.declared.rule,
+            undo=self._undo_order(),
+            optional=draft.optional,
+            fallback=draft.fallback,
+            fallback_annotation=draft.fallback_annotation,
+            aliases=action.declared.aliases,
+            annotation=result_of(action.function, f"action {action.name}"),
+        )
+
+    def _undo_order(self) -> UndoOrder | None:
+        draft = self._draft
+        if draft.undo is not None:
+            name, arguments = draft.undo
+            return UndoOrder(
+                name=name,
+                arguments=arguments,
+                policy=draft.policy,
+                on_own_failure=draft.on_own_failure,
+            )
+        if draft.policy or draft.on_own_failure:
+            raise DefinitionError(
+                f"The step {draft.action.name} says when it is undone, but has no undo;"
+                " add compensate_with(...), or leave it out."
+            )
+        return None
+
+    def _with(self, **changes: Any) -> Self:
+        other = copy.copy(self)
+        vars(other).update(_draft=replace(self._draft, **changes))
+        return other
+
+
+def step(
+    pass_: Pass, action: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Step[Any]:
+    """
+    Return the step of ``self.action(...)``.
+
+    Raises DefinitionError for what is no action, WrongArguments, Unserialisable or
+    PayloadTooLarge for arguments that can't be stored.
+    """
+    if not isinstance(action, Action):
+        given = getattr(action, "__qualname__", None) or repr(action)
+        raise DefinitionError(
+            f"self.action() takes an action, not {given}: decorate the function with "
+            "@action, so that its calls can be recorded."
+        )
+    arguments = bind(action.function, args, kwargs, what=f"action {action.name}")
+    declared, undo = action.declared, action.declared.compensate
+    fallback, annotation = _fallback(declared.fallback, action.name)
+    draft = _Draft(
+        action=action,
+        arguments=_encoded(arguments),
+        undo=None if undo is None else _undo(undo, arguments.args, arguments.kwargs),
+        optional=declared.optional,
+        fallback=fallback,
+        fallback_annotation=annotation,
+    )
+    return Step(pass_, draft)
+
+
+def duration(value: object, *, what: str) -> timedelta:
+    """Return *value* if it is a length of time that is not negative."""
+    if not isinstance(value, timedelta):
+        raise DefinitionError(
+            f"{what} is {value!r}, of type {type(value).__name__}; it takes a "
+            "timedelta, such as timedelta(minutes=5)."
+        )
+    if value < timedelta():
+        raise DefinitionError(f"{what} is {value}, which is negative.")
+    return value
+
+
+def _undo(
+    undo: Action[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[str, str]:
+    arguments = bind(undo.function, args, kwargs, what=f"undo {undo.name}")
+    return undo.name, _encoded(arguments, allow_result=True)
+
+
+def _encoded(arguments: Arguments, *, allow_result: bool = False) -> str:
+    return encode_arguments(
+        arguments,
+        limit=conf.get().MAX_PAYLOAD_BYTES,
+        allow_models=True,
+        allow_result=allow_result,
+    )
+
+
+def _fallback(value: object, name: str) -> tuple[str, Any]:
+    # Read back by its own class: it need not be of the kind that the action returns.
+    limit = conf.get().MAX_PAYLOAD_BYTES
+    text = encode(value, what=f"the fallback of action {name}", limit=limit)
+    return text, type(value)

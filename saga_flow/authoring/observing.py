@@ -1,0 +1,107 @@
+"""Waiting for the end of a run, and reading what came of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from saga_flow import clock, registry
+from saga_flow.authoring import ports
+from saga_flow.authoring.members import duration
+from saga_flow.exceptions import (
+    DefiniteFailure,
+    DefinitionError,
+    ObservationTimeout,
+    RunCancelled,
+    RunContinued,
+    RunEnded,
+    RunExpired,
+    RunFailed,
+    RunNotCommitted,
+    RunTerminated,
+    UnknownDefinition,
+)
+from saga_flow.records import Snapshot
+from saga_flow.serialization import decode
+from saga_flow.states import ClosedReason, FlowStatus
+
+if TYPE_CHECKING:
+    from saga_flow.authoring.handle import Handle
+
+_FIRST_POLL: Final = 0.02
+_SLOWER: Final = 1.5
+_SLOWEST_POLL: Final = 1.0
+_ENDINGS: Final[dict[FlowStatus, type[RunEnded]]] = {
+    FlowStatus.FAILED: RunFailed,
+    FlowStatus.CANCELLED: RunCancelled,
+    FlowStatus.TERMINATED: RunTerminated,
+    FlowStatus.EXPIRED: RunExpired,
+}
+
+
+def wait(
+    handle: Handle[Any], timeout: timedelta | None, poll: timedelta | None
+) -> None:
+    """Refresh *handle* until its run is closed (docs/authoring.md, "Handles")."""
+    pause = _FIRST_POLL if poll is None else _seconds(poll)
+    end = None if timeout is None else _deadline(timeout)
+    while not handle.refresh().is_terminal:
+        _refuse_uncommitted(handle)
+        now = clock.monotonic()
+        if end is not None and now >= end:
+            raise ObservationTimeout(
+                instance_id=handle.instance_id,
+                run_id=handle.run_id,
+                status=handle.status.value,
+            )
+        clock.pause(pause if end is None else min(pause, end - now))
+        if poll is None:
+            pause = min(pause * _SLOWER, _SLOWEST_POLL)
+
+
+def value(snapshot: Snapshot) -> Any:
+    """Return the value of a run that is closed, or raise what became of it."""
+    if snapshot.closed_reason == ClosedReason.CONTINUED:
+        raise RunContinued(run_id=snapshot.run_id, successor=snapshot.successor)
+    if snapshot.status is not FlowStatus.COMPLETED:
+        raise _ENDINGS[snapshot.status](
+            instance_id=snapshot.instance_id,
+            run_id=snapshot.run_id,
+            status=snapshot.status.value,
+            reason=snapshot.reason,
+            error=None if snapshot.error is None else dict(snapshot.error),
+        )
+    if snapshot.result is None:
+        raise DefiniteFailure(
+            f"Run {snapshot.run_id} is completed, but no result is stored with it."
+        )
+    what = f"the result of run {snapshot.run_id}"
+    return decode(snapshot.result, _annotation(snapshot.workflow_name), what=what)
+
+
+def _annotation(workflow: str) -> Any:
+    try:
+        return registry.workflow(workflow).result_annotation
+    except UnknownDefinition:
+        # Another project's run, or code that is gone: its value is still JSON.
+        return Any
+
+
+def _deadline(timeout: timedelta) -> float:
+    return clock.monotonic() + duration(timeout, what="timeout").total_seconds()
+
+
+def _seconds(poll: timedelta) -> float:
+    seconds = duration(poll, what="poll").total_seconds()
+    if seconds == 0:
+        raise DefinitionError("poll is 0; it is the pause between two looks.")
+    return seconds
+
+
+def _refuse_uncommitted(handle: Handle[Any]) -> None:
+    if ports.client().uncommitted(handle.run_id):
+        raise RunNotCommitted(
+            f"Run {handle.run_id} was started by the transaction that is still open "
+            "here, so no worker can see it, and waiting would never end. Wait after "
+            "the transaction."
+        )

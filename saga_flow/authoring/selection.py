@@ -1,0 +1,80 @@
+"""Runs that a filter describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import MultipleObjectsReturned
+
+from saga_flow.authoring import ports
+from saga_flow.authoring.handle import Handle
+from saga_flow.authoring.start import definition_of
+from saga_flow.exceptions import RunNotFound
+from saga_flow.records import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlePage:
+    """One page of runs, newest first."""
+
+    items: tuple[Handle[Any], ...]
+    next_cursor: str | None
+    """Give it to ``page()`` for what follows; None at the end."""
+
+
+class Selection:
+    """The runs that a frozen filter describes; read afresh by each method."""
+
+    def __init__(self, filter_: Any) -> None:
+        self.filter = filter_
+
+    def handles(self) -> list[Handle[Any]]:
+        """Return pinned handles of all of them, newest first."""
+        return list(self.iterator())
+
+    def iterator(self) -> Iterator[Handle[Any]]:
+        """Yield pinned handles, page by page, however many there are."""
+        for snapshot in ports.queries().runs.iterate(self.filter):
+            yield _pinned(snapshot)
+
+    def page(self, cursor: str | None = None) -> HandlePage:
+        """Return the page that begins at *cursor*."""
+        found = ports.queries().runs.page(self.filter, cursor=cursor)
+        return HandlePage(
+            items=tuple(map(_pinned, found.items)), next_cursor=found.next_cursor
+        )
+
+    def first(self) -> Handle[Any] | None:
+        """Return the newest of them, or None."""
+        return next(self.iterator(), None)
+
+    def get(self) -> Handle[Any]:
+        """Return the only one. Raises RunNotFound or MultipleObjectsReturned."""
+        found = self.iterator()
+        one = next(found, None)
+        if one is None:
+            raise RunNotFound(f"No run fits {self.filter!r}.")
+        if next(found, None) is not None:
+            raise MultipleObjectsReturned(
+                f"More than one run fits {self.filter!r}; use first(), page() or "
+                "iterator(), or say more."
+            )
+        return one
+
+    def count(self) -> int:
+        """Return how many there are, counted up to 10,000."""
+        return ports.queries().runs.count(self.filter)
+
+
+def chosen(params: Mapping[str, Any]) -> Selection:
+    """Return the runs of *params*; a workflow may be given as its class."""
+    filled = dict(params)
+    if isinstance(filled.get("workflow"), type):
+        filled["workflow"] = definition_of(filled["workflow"]).name
+    return Selection(ports.queries().flow_filter(filled))
+
+
+def _pinned(snapshot: Snapshot) -> Handle[Any]:
+    return Handle.of_snapshot(snapshot, pinned=True)

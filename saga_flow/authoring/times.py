@@ -1,0 +1,22 @@
+"""Moments that people give."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from saga_flow.exceptions import DefinitionError
+
+
+def aware(value: object, *, what: str = "the moment of sleep_until()") -> datetime:
+    """Return *value* if it is a datetime that knows its offset from UTC."""
+    if not isinstance(value, datetime):
+        raise DefinitionError(
+            f"{what} is {value!r}, of type {type(value).__name__}; it takes an aware "
+            "datetime."
+        )
+    if value.utcoffset() is None:
+        raise DefinitionError(
+            f"{what} is {value!r}, which has no time zone; use self.now() + a "
+            "timedelta, or give it a tzinfo."
+        )
+    return value

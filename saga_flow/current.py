@@ -1,0 +1,67 @@
+"""The step whose body is being executed here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from saga_flow.exceptions import NotInStep
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepContext:
+    """What a body may know of the attempt that it is."""
+
+    run_id: UUID
+    instance_id: str
+    sequence: int
+    """The step's ordinal in its run."""
+
+    attempt: int
+    """Counts from 1, the attempts that a worker's death cut short included."""
+
+    idempotency_key: str
+    """The same in every attempt; hand it to whatever has the effect."""
+
+    deadline: datetime | None = None
+    """When the attempt is over at the latest, or None."""
+
+    asks: Callable[[], bool] = field(default=_never, repr=False, compare=False)
+    """The engine's answer to :meth:`cancel_requested`."""
+
+    def cancel_requested(self) -> bool:
+        """Whether the run is no longer wanted, so that a long body may give up."""
+        return self.asks()
+
+
+_current: ContextVar[StepContext | None] = ContextVar("saga_flow_step", default=None)
+
+
+def current_step() -> StepContext:
+    """Return the step that this body is. Raises NotInStep outside a body."""
+    step = _current.get()
+    if step is None:
+        raise NotInStep(
+            "current_step() was called outside a step. It is there while the engine "
+            "calls an action's body; in a test of the body alone, wrap the call in "
+            "saga_flow.testing.step_context()."
+        )
+    return step
+
+
+@contextmanager
+def executing(step: StepContext) -> Iterator[StepContext]:
+    """Make *step* the current one while its body runs."""
+    token = _current.set(step)
+    try:
+        yield step
+    finally:
+        _current.reset(token)
