@@ -27,10 +27,9 @@ _PATIENT = Retry(
         OutOfStock,
     ),
 )
-_STEP_LIMIT = timedelta(seconds=30)
 
 
-@action(retry=_PATIENT, timeout=_STEP_LIMIT)
+@action(retry=_PATIENT)
 def charge_card(order_id: str, cents: int, card: str) -> str:
     """Take the order's money; return the charge's reference."""
     step = current_step()
@@ -42,7 +41,7 @@ def charge_card(order_id: str, cents: int, card: str) -> str:
     return reference
 
 
-@action(retry=_PATIENT, timeout=_STEP_LIMIT)
+@action(retry=_PATIENT)
 def refund_card(order_id: str, reference: str | None) -> str | None:
     """
     Give the order's money back; return the refund's reference.
@@ -56,19 +55,19 @@ def refund_card(order_id: str, reference: str | None) -> str | None:
     return payments.refund(taken, idempotency_key=current_step().idempotency_key)
 
 
-@action(retry=_PATIENT, timeout=_STEP_LIMIT)
+@action(retry=_PATIENT)
 def reserve_stock(order_id: str, items: dict[str, int]) -> None:
     """Set the order's articles aside, all or none."""
     stock.reserve(order_id, items, idempotency_key=current_step().idempotency_key)
 
 
-@action(retry=_PATIENT, timeout=_STEP_LIMIT)
+@action(retry=_PATIENT)
 def release_stock(order_id: str) -> int:
     """Put the order's articles back; return how many kinds there were."""
     return stock.release(order_id)
 
 
-@action(retry=_PATIENT, timeout=_STEP_LIMIT)
+@action(retry=_PATIENT)
 def ship_order(order_id: str, address: dict[str, str]) -> str:
     """Hand the parcel to the carrier; return its tracking number."""
     return shipping.ship(
@@ -76,7 +75,7 @@ def ship_order(order_id: str, address: dict[str, str]) -> str:
     )
 
 
-@action(retry=_PATIENT, timeout=_STEP_LIMIT, optional=True)
+@action(retry=_PATIENT, optional=True)
 def notify_customer(order_id: str, email: str, tracking: str) -> None:
     """Mail the tracking number; an order does not fail for a mail."""
     notices.send(
