@@ -31,19 +31,20 @@ class Holding:
 
 
 _lock = threading.Lock()
-_held: set[Holding] = set()
+_held: dict[Holding, int] = {}
+"""By each claim the thread that executes it."""
 
 
 def hold(kind: Kind, id: str, token: int) -> None:  # noqa: A002 - the row's own word
     """Note that this process executes what it has claimed under *token*."""
     with _lock:
-        _held.add(Holding(kind=kind, id=id, token=token))
+        _held[Holding(kind=kind, id=id, token=token)] = threading.get_ident()
 
 
 def drop(kind: Kind, id: str, token: int) -> None:  # noqa: A002 - as in hold()
     """Note that it does no longer. Dropping twice is harmless."""
     with _lock:
-        _held.discard(Holding(kind=kind, id=id, token=token))
+        _held.pop(Holding(kind=kind, id=id, token=token), None)
 
 
 def holds(kind: Kind, id: str, token: int) -> bool:  # noqa: A002 - as in hold()
@@ -58,15 +59,17 @@ def current() -> frozenset[Holding]:
         return frozenset(_held)
 
 
-def keep(only: frozenset[Holding]) -> None:
-    """Drop everything but *only*."""
+def of_this_thread() -> frozenset[Holding]:
+    """What the calling thread executes at this moment."""
+    me = threading.get_ident()
     with _lock:
-        _held.intersection_update(only)
+        return frozenset(claim for claim, thread in _held.items() if thread == me)
 
 
 def clear() -> None:
     """Drop everything: this worker was declared lost, and its claims are others'."""
-    keep(frozenset())
+    with _lock:
+        _held.clear()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q
@@ -18,7 +19,7 @@ def overdue(limit: int) -> list[UUID]:
     Not those that are held off because their rollback could not be planned, nor
     those that are rolling back already.
     """
-    found = []
+    found: list[tuple[datetime, UUID]] = []
     # One status at a time: that is how the index is read without the closed runs.
     for status in sorted(ENDS_NOW):
         rows = runs().filter(
@@ -27,5 +28,5 @@ def overdue(limit: int) -> list[UUID]:
             expires_at__lte=Now(),
         )
         page = rows.order_by("expires_at").values_list("expires_at", "pk")
-        found.extend(page[:limit])
+        found.extend((at, pk) for at, pk in page[:limit] if at is not None)
     return [pk for _, pk in sorted(found)[:limit]]

@@ -48,7 +48,7 @@ def hintable(at: str = "hint_at", count: str = "hints") -> Q:
 def free(owner: str) -> Q:
     """Nobody, or nobody alive, has it: a stored fact, never a comparison of times."""
     alive = Worker.objects.filter(pk=OuterRef(owner), status__in=LIVE_WORKER)
-    return Q(**{f"{owner}__isnull": True}) | ~Exists(alive)
+    return Q(**{f"{owner}__isnull": True}) | Q(~Exists(alive))
 
 
 def due_runs(limit: int) -> list[UUID]:
@@ -82,18 +82,18 @@ def _wakeable_runs() -> QuerySet[FlowRun]:
 
 def due_steps(limit: int) -> list[int]:
     """Queued steps whose time has come, the oldest first."""
-    rows = _wakeable_steps().filter(available_at__lte=Now()).order_by("available_at")
+    rows = _of_open_runs().filter(available_at__lte=Now()).order_by("available_at")
     return list(rows.values_list("pk", flat=True)[:limit])
 
 
 def orphaned_steps(worker: UUID) -> list[int]:
     """Queued steps in whose body *worker* was."""
-    return list(_wakeable_steps().filter(worker=worker).values_list("pk", flat=True))
+    return list(_of_open_runs().filter(worker=worker).values_list("pk", flat=True))
 
 
 def free_steps(run: UUID) -> list[int]:
     """Queued steps of *run* that were begun and that nobody alive executes."""
-    rows = _wakeable_steps().filter(run=run, status=ActionStatus.RUNNING)
+    rows = _of_open_runs().filter(run=run, status=ActionStatus.RUNNING)
     return list(rows.values_list("pk", flat=True))
 
 
@@ -133,8 +133,11 @@ def _wakeable_steps() -> QuerySet[ActionRun]:
         due | orphaned,
         hintable("repair_at", "repairs") | _NEWLY_DUE,
         queued=True,
-        run__status__in=MAY_START_WORK,
     )
+
+
+def _of_open_runs() -> QuerySet[ActionRun]:
+    return _wakeable_steps().filter(run__status__in=MAY_START_WORK)
 
 
 def rollbacks_of(worker: UUID) -> list[UUID]:

@@ -65,12 +65,18 @@ def ensure(queue: str = "") -> UUID:
     begins. *queue* is the queue that a new one serves.
     """
     with _lock:
-        mine = _mine
-        if mine is not None and mine.pid == os.getpid() and is_live(mine.id):
-            return mine.id
-        if mine is not None and mine.pid == os.getpid():
+        me = current()
+        if me is not None and is_live(me):
+            return me
+        if me is not None:
             holdings.clear()
         return _register(queue)
+
+
+def current() -> UUID | None:
+    """This process's incarnation, if it has one; nothing is read."""
+    mine = _mine
+    return mine.id if mine is not None and mine.pid == os.getpid() else None
 
 
 def _register(queue: str) -> UUID:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -17,13 +17,6 @@ from saga_flow.store import workers
 pytestmark = pytest.mark.django_db
 
 SILENT = workers.SILENCE + timedelta(seconds=1)
-
-
-@pytest.fixture
-def time() -> clock.FakeClock:
-    fake = clock.FakeClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC))
-    with clock.fixed(fake):
-        yield fake
 
 
 def status_of(worker: UUID) -> str:

@@ -1,0 +1,17 @@
+"""Expires runs that are past their deadline."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from saga_flow.store import deadlines
+from saga_flow.sweeps.report import SweepReport, tally
+
+
+def run(limit: int) -> SweepReport:
+    """Expire up to *limit* overdue runs, undoing what they did."""
+    from saga_flow.store import rollback
+
+    counts: Counter[str] = Counter(expired=0)
+    tally(counts, "expired", deadlines.overdue(limit), rollback.expire)
+    return SweepReport(counts=counts)
