@@ -5,10 +5,13 @@ Every answer is a frozen record, read from the database that holds the engine's
 tables, never from a replica. Nothing here writes.
 """
 
-from saga_flow.queries.filters import FlowFilter
+from saga_flow.queries import runs
+from saga_flow.queries.filters import FlowFilter, flow_filter
 from saga_flow.queries.operations import (
+    arguments,
     attempts,
     children,
+    command,
     commands,
     compensations,
     history,
@@ -23,12 +26,16 @@ from saga_flow.queries.snapshots import locate, snapshot
 
 __all__ = [
     "FlowFilter",
+    "arguments",
     "attempts",
     "children",
+    "command",
     "commands",
     "compensations",
+    "flow_filter",
     "history",
     "locate",
+    "runs",
     "side_effects",
     "signals",
     "snapshot",

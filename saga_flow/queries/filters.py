@@ -18,6 +18,7 @@ from uuid import UUID
 from django.db.models import TextChoices
 from django.utils.dateparse import parse_datetime
 
+from saga_flow import registry
 from saga_flow.exceptions import InvalidFilter
 from saga_flow.queries.spelling import did_you_mean
 from saga_flow.states import (
@@ -84,12 +85,13 @@ class FlowFilter:
 NAMES: Final = tuple(each.name for each in fields(FlowFilter))
 
 
-def parse(values: Mapping[str, Any]) -> FlowFilter:
+def flow_filter(values: Mapping[str, Any]) -> FlowFilter:
     """
     Return the filter that *values* ask for, as Python values or as text.
 
     None means "not given". Raises InvalidFilter, which names what is unknown or
-    ill-formed, what is legal and what was probably meant.
+    ill-formed, what is legal and what was probably meant; UnknownDefinition for a
+    class that is no registered workflow.
     """
     for name in values:
         if name not in NAMES:
@@ -151,9 +153,9 @@ def _text(name: str, value: Any) -> str:
 
 
 def _workflow(name: str, value: Any) -> str:
-    """A durable name, or a workflow class, which carries its own."""
-    definition = getattr(value, "definition", None)
-    return _text(name, getattr(definition, "name", value))
+    if isinstance(value, type):
+        return registry.workflow_name(value.__module__, value.__qualname__)
+    return _text(name, value)
 
 
 def _ids(name: str, value: Any) -> frozenset[UUID]:

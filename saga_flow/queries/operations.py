@@ -19,6 +19,7 @@ from saga_flow.models import (
     FlowChild,
     FlowCommand,
     FlowEvent,
+    FlowRun,
     FlowSignal,
     FlowTag,
     FlowTimer,
@@ -34,6 +35,7 @@ from saga_flow.queries.rows import (
     SideEffectRow,
     SignalRow,
     StepRow,
+    TagRow,
     TimerRow,
 )
 from saga_flow.states import ActionStatus, CompensationStatus
@@ -137,6 +139,18 @@ def commands(
     return read(CommandRow, found[:limit], payloads=payloads)[::-1]
 
 
+def command(command_id: UUID) -> CommandRow | None:
+    """One request to the engine, or None when there was none with this id."""
+    found = rows_of(FlowCommand).filter(pk=command_id)
+    return next(iter(read(CommandRow, found)), None)
+
+
+def arguments(run_id: UUID) -> str | None:
+    """The stored arguments of the run; None of a reservation."""
+    found = rows_of(FlowRun).filter(pk=run_id).values_list("arguments", flat=True)
+    return found.first()
+
+
 def history(
     run_id: UUID,
     *,
@@ -155,9 +169,9 @@ def history(
     return read(JournalRow, found.order_by(order)[:limit])
 
 
-def tags(run_id: UUID) -> dict[str, str]:
+def tags(run_id: UUID) -> tuple[TagRow, ...]:
     """The run's labels by key."""
-    return dict(tags_of([run_id]).get(run_id, {}))
+    return read(TagRow, rows_of(FlowTag).filter(run_id=run_id).order_by("key"))
 
 
 def tags_of(run_ids: Iterable[UUID]) -> Mapping[UUID, Mapping[str, str]]:

@@ -210,3 +210,11 @@ class JournalRow:
     actor: str
     data: Mapping[str, Any]
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagRow:
+    """One searchable label."""
+
+    key: str
+    value: str

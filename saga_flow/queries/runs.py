@@ -70,11 +70,12 @@ def page(filter: FlowFilter, cursor: str | None = None, size: int = 50) -> Page:
     return Page(items=items, next_cursor=cursors.encode(last, fingerprint))
 
 
-def count(filter: FlowFilter, cap: int | None = COUNT_CAP) -> int:  # noqa: A002 - as in page()
+def count(filter: FlowFilter, cap: int | None = None) -> int:  # noqa: A002 - as in page()
     """
-    Return how many runs match, at most *cap* + 1: then there are more than *cap*.
+    Return how many runs match.
 
-    A *cap* of None counts them all, which takes long on a big table.
+    With a *cap* at most *cap* + 1, which means that there are more than *cap*; pages
+    count like this, since a whole count takes long on a big table.
     """
     found = _matching(filter).order_by()
     if cap is None:
@@ -96,12 +97,6 @@ def iterate(filter: FlowFilter, size: int = MAX_PAGE) -> Iterator[Snapshot]:  # 
 def first(filter: FlowFilter) -> Snapshot | None:  # noqa: A002 - as in page()
     """Return the newest run that matches, or None."""
     return next(iter(page(filter, size=1).items), None)
-
-
-def workflow_names(limit: int = 200) -> tuple[str, ...]:
-    """The durable names of the workflows that have runs, for a choice in a form."""
-    found = rows_of(FlowRun).order_by("workflow_name").values_list("workflow_name")
-    return tuple(name for (name,) in found.distinct()[:limit])
 
 
 def _newest_first(found: QuerySet[FlowRun]) -> QuerySet[FlowRun]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -201,13 +202,13 @@ def test_waits_and_values_are_read_with_their_enums() -> None:
 
 def test_commands_keep_the_newest_and_tell_who_asked() -> None:
     run = seeding.run()
-    for name in ("start", "signal", "cancel"):
+    for second, name in enumerate(("start", "signal", "cancel")):
         run.commands.create(
             type=name,
             instance_id="order-1",
             status="accepted",
             outcome="x",
-            created_at=seeding.START,
+            created_at=seeding.START + timedelta(seconds=second),
             principal_type="user",
             principal_id="7",
         )
@@ -239,5 +240,7 @@ def test_counts_are_told_by_status() -> None:
 def test_tags_are_read_by_run() -> None:
     run = seeding.run(tags={"b": "2", "a": "1"})
 
-    assert queries.tags(run.pk) == {"a": "1", "b": "2"}
-    assert queries.tags(uuid4()) == {}
+    found = [(row.key, row.value) for row in queries.tags(run.pk)]
+
+    assert found == [("a", "1"), ("b", "2")]
+    assert operations.tags_of([run.pk, uuid4()]) == {run.pk: dict(found)}

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from saga_flow.exceptions import InvalidFilter
-from saga_flow.queries.filters import NAMES, READERS, FlowFilter, parse
+from saga_flow.queries.filters import NAMES, READERS, FlowFilter, flow_filter
 from saga_flow.states import CompensationState, FlowStatus
 
 RUN = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -48,7 +48,7 @@ def test_every_name_has_a_reader() -> None:
     ],
 )
 def test_a_value_is_read(given: dict[str, object], name: str, read: object) -> None:
-    assert getattr(parse(given), name) == read
+    assert getattr(flow_filter(given), name) == read
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_a_typo_is_named_with_what_is_legal(
     given: dict[str, object], told: list[str]
 ) -> None:
     with pytest.raises(InvalidFilter) as caught:
-        parse(given)
+        flow_filter(given)
 
     assert [each for each in told if each not in str(caught.value)] == []
 
 
 def test_the_fingerprint_knows_meaning_not_spelling() -> None:
     east = timezone(timedelta(hours=2))
-    one = parse({"status": ["failed", "expired"], "created_after": NOON})
-    same = parse(
+    one = flow_filter({"status": ["failed", "expired"], "created_after": NOON})
+    same = flow_filter(
         {"created_after": NOON.astimezone(east), "status": ("expired", "failed")}
     )
 
@@ -102,4 +102,4 @@ def test_the_fingerprint_knows_meaning_not_spelling() -> None:
     ],
 )
 def test_the_fingerprint_tells_filters_apart(other: dict[str, object]) -> None:
-    assert parse(other).fingerprint() != FlowFilter().fingerprint()
+    assert flow_filter(other).fingerprint() != FlowFilter().fingerprint()
