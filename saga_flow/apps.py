@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
+
+from saga_flow import registry
 
 
 class SagaFlowConfig(AppConfig):
@@ -13,3 +16,16 @@ class SagaFlowConfig(AppConfig):
     label = "saga_flow"
     verbose_name = _("Saga Flow")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Bind the doors and the executor, then find every workflow and action."""
+        # the tables can be imported only now
+        from saga_flow import client, executors, pulse, queries  # noqa: PLC0415
+        from saga_flow.authoring import ports  # noqa: PLC0415
+        from saga_flow.sweeps import schedule  # noqa: PLC0415
+
+        ports.bind(client=client, queries=queries)
+        executors.bind()
+        pulse.connect()
+        post_migrate.connect(schedule.install, dispatch_uid="saga_flow.schedule")
+        registry.ready()

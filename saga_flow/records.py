@@ -132,6 +132,9 @@ class StepCall:
     fallback: str = "null"
     """Encoded value of an optional step that gave up."""
 
+    fallback_annotation: Any = Any
+    """What the fallback is decoded as: it need not be of the result's kind."""
+
     aliases: tuple[str, ...] = ()
     annotation: Any = Any
     """What the action's result is decoded as."""
@@ -316,10 +319,15 @@ class Outcome:
 
     result: str | None = None
     error: str | None = None
+    message: str = ""
+    """What was thrown, in one bounded line, for the journal."""
+
     available_at: datetime | None = None
     started_at: datetime | None = None
     in_doubt: bool = False
     has_undo: bool = False
+    queued: bool = False
+    """Whether a job of its own performed it."""
 
     @property
     def succeeded(self) -> bool:
@@ -416,6 +424,18 @@ class Wait:
     kind: str
     name: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """The latest attempt of an inline step, which another one is to follow."""
+
+    sequence: int
+    name: str
+    status: ActionStatus
+    attempt: int
+    lost_attempts: int
+    token: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

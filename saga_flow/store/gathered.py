@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -65,8 +64,8 @@ def outcome_line(held: Outcome) -> Line:
     data: dict[str, Any] = {"name": held.name}
     if held.attempt > 1 or not held.succeeded:
         data["attempt"] = held.attempt
-    if held.error is not None:
-        data["error"] = json.loads(held.error).get("message", "")
+    if held.message:
+        data["error"] = held.message
     if held.available_at is not None:
         data["available_at"] = held.available_at.isoformat()
     return journal.line(_OUTCOME_LINE[held.status], held.sequence, **data)

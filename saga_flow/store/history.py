@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -27,9 +28,11 @@ from saga_flow.records import (
     UndoFacts,
 )
 from saga_flow.states import (
+    MAY_START_WORK,
     ActionStatus,
     ChildStatus,
     CompensationStatus,
+    FlowStatus,
     SideEffectKind,
     SignalStatus,
     TimerStatus,
@@ -37,6 +40,27 @@ from saga_flow.states import (
 from saga_flow.store import dialect
 
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What of a run never changes, and where its jobs go."""
+
+    instance_id: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A run's status and what else decides whether it can be driven."""
+
+    status: FlowStatus
+    overdue: bool
+    """Past its deadline, and not held off because it could not be planned."""
+
+    epoch: int
+    intent: str | None
+
 
 _STEP: Final = tuple(f for f in StepFacts.__dataclass_fields__)
 _SIGNAL: Final = tuple(f for f in SignalFacts.__dataclass_fields__)
@@ -96,6 +120,79 @@ def inbox(run: UUID) -> int:
     return runs.values_list("inbox", flat=True).get(pk=run)
 
 
+def instance_of(run: UUID) -> str:
+    """The instance id of *run*."""
+    runs = FlowRun.objects.using(dialect.alias())
+    return runs.values_list("instance_id", flat=True).get(pk=run)
+
+
+def identity(run: UUID) -> Identity | None:
+    """Who *run* is, or None if it is gone."""
+    runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
+    found = runs.values("instance_id", "queue").first()
+    return None if found is None else Identity(**found)
+
+
+def contract(run: UUID) -> str:
+    """The contract snapshotted at the start of *run*, as JSON."""
+    runs = FlowRun.objects.using(dialect.alias())
+    return runs.values_list("contract", flat=True).get(pk=run)
+
+
+def progress(run: UUID) -> tuple[bool, int, int] | None:
+    """Whether *run* has work due now, and how far it has come; None if it is gone."""
+    runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
+    row = runs.values_list("status", "wake_at", "passes", "history_seq").first()
+    if row is None:
+        return None
+    status, wake_at, passes, history_seq = row
+    drivable = {*MAY_START_WORK, FlowStatus.CANCELLING}
+    is_due = wake_at is not None and wake_at <= dialect.read_now()
+    return status in drivable and is_due, passes, history_seq
+
+
+def memo(run: UUID) -> str:
+    """The memo of *run*, as stored."""
+    runs = FlowRun.objects.using(dialect.alias())
+    return runs.values_list("memo", flat=True).get(pk=run)
+
+
+def holds(run: UUID) -> int:
+    """How often in a row *run* was held off because it could not be planned."""
+    runs = FlowRun.objects.using(dialect.alias())
+    return runs.values_list("holds", flat=True).get(pk=run)
+
+
+def standing(run: UUID) -> Standing | None:
+    """What decides about a hint that was no claim, or None if the run is gone."""
+    runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
+    row = runs.values("status", "expires_at", "hold_until", "lease_epoch", "intent")
+    found = row.first()
+    if found is None:
+        return None
+    now = dialect.read_now()
+    late = found["expires_at"] is not None and found["expires_at"] <= now
+    held_off = found["hold_until"] is not None and found["hold_until"] > now
+    return Standing(
+        status=FlowStatus(found["status"]),
+        overdue=late and not held_off,
+        epoch=found["lease_epoch"],
+        intent=found["intent"],
+    )
+
+
+def pass_counter(run: UUID, epoch: int) -> int | None:
+    """The pass counter of *run*, or None if its lease was taken over since."""
+    runs = FlowRun.objects.using(dialect.alias()).filter(pk=run, lease_epoch=epoch)
+    return runs.values_list("passes", flat=True).first()
+
+
+def is_unwanted(run: UUID) -> bool:
+    """Whether *run* may start no more work: closed, paused or rolling back."""
+    runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
+    return not runs.filter(status__in=MAY_START_WORK).exists()
+
+
 def steps(run: UUID) -> tuple[StepFacts, ...]:
     """All steps of *run*, by ordinal."""
     return tuple(_rows(ActionRun, _STEP, _step, run))
@@ -106,6 +203,30 @@ def step(run: UUID, sequence: int) -> StepFacts:
     rows = ActionRun.objects.using(dialect.alias()).filter(run_id=run)
     row = rows.values_list(*_STEP).get(sequence=sequence)
     return _step(dict(zip(_STEP, row, strict=True)))
+
+
+def in_flight(run: UUID) -> tuple[StepFacts, ...]:
+    """Steps of *run* that a worker has claimed and not settled."""
+    rows = ActionRun.objects.using(dialect.alias()).filter(
+        run_id=run, status=ActionStatus.RUNNING
+    )
+    return tuple(
+        _step(dict(zip(_STEP, row, strict=True))) for row in rows.values_list(*_STEP)
+    )
+
+
+def is_held(run: UUID, owner: UUID, epoch: int) -> bool:
+    """Whether *owner* still drives the rollback of *run* under this lease."""
+    runs = FlowRun.objects.using(dialect.alias()).filter(
+        pk=run, lease_owner=owner, lease_epoch=epoch
+    )
+    return runs.filter(status=FlowStatus.CANCELLING).exists()
+
+
+def run_of_undo(undo: int) -> UUID | None:
+    """The run whose rollback has this undo, or None if it is gone."""
+    rows = CompensationRun.objects.using(dialect.alias()).filter(pk=undo)
+    return rows.values_list("run_id", flat=True).first()
 
 
 def undos(run: UUID) -> tuple[UndoFacts, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from saga_flow.models import ActionRun, FlowRun
@@ -42,13 +41,14 @@ def record(run: UUID, held: Outcome, plan_one: PlanOne) -> bool:
 
 def _record(run: UUID, held: Outcome, plan_one: PlanOne) -> None:
     now = dialect.now()
+    woken = literal(_WOKEN if _decides(held) else {FlowStatus.CANCELLING})
     with atomic():
         update = RunUpdate(
             run=run,
             where=(guards.IS_OPEN,),
             sets={
                 "wake_at": Sql(
-                    f"CASE WHEN status IN ({literal(_WOKEN)})"
+                    f"CASE WHEN status IN ({woken})"
                     f" THEN {now.text} ELSE wake_at END",
                     now.parameters,
                 ),
@@ -63,8 +63,27 @@ def _record(run: UUID, held: Outcome, plan_one: PlanOne) -> None:
         status, queue, is_free = _standing(run)
         if status is FlowStatus.CANCELLING and held.succeeded and held.has_undo:
             undos.extend(run, history.step(run, held.sequence), plan_one)
-        if is_free and status in _WOKEN:
+        if not _decides(held):
+            _try_again(run, held, queue)
+        elif is_free and status in _WOKEN:
             outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=queue))
+
+
+def _decides(held: Outcome) -> bool:
+    """Whether the run may go on now, rather than once another attempt is made."""
+    return not (held.queued and held.status is ActionStatus.PENDING)
+
+
+def _try_again(run: UUID, held: Outcome, queue: str) -> None:
+    step = history.step(run, held.sequence)
+    outbox.send(
+        Wake(
+            kind=Wanted.PERFORM,
+            id=str(step.id),
+            queue=step.queue or queue,
+            not_before=held.available_at,
+        )
+    )
 
 
 def _standing(run: UUID) -> tuple[FlowStatus, str, bool]:
@@ -81,16 +100,20 @@ def _standing(run: UUID) -> tuple[FlowStatus, str, bool]:
 
 def refuse(run: UUID, held: Outcome) -> None:
     """Row 7: keep an outcome that nobody may record, and say so to a person."""
-    data = {"name": held.name, "attempt": held.attempt, "status": held.status.value}
+    data: dict[str, Any] = {
+        "name": held.name,
+        "attempt": held.attempt,
+        "status": held.status.value,
+    }
     if held.succeeded:
         data["result"] = held.result
-    elif held.error is not None:
-        data["error"] = json.loads(held.error)
+    else:
+        data["error"] = held.message
     line = journal.line("action.outcome_rejected", held.sequence, **data)
 
     def attempt() -> None:
         with atomic():
-            sets = {"history_seq": journal.plus(1)}
+            sets: dict[str, Any] = {"history_seq": journal.plus(1)}
             if held.succeeded:
                 sets["attention"] = Sql("'outcome_rejected'")
             guard(RunUpdate(run=run, where=(guards.ANY,), sets=sets))

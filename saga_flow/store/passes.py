@@ -16,7 +16,7 @@ from saga_flow.records import (
     Claim,
     Gathered,
     NewStep,
-    StepFacts,
+    Try,
     Wait,
     Wake,
     Wanted,
@@ -74,7 +74,7 @@ def commit_step(
 
 
 def reclaim_step(
-    claim: Claim, gathered: Gathered, step: StepFacts, position: int
+    claim: Claim, gathered: Gathered, step: Try, position: int
 ) -> None:
     """
     Row 25: begin another attempt of an inline step.
@@ -163,7 +163,7 @@ def suspend(claim: Claim, gathered: Gathered, wait: Wait, position: int) -> None
     _commit(update, statements, wakes=lambda: _perform(claim, gathered))
 
 
-def give_up_slice(claim: Claim, gathered: Gathered, position: int) -> None:
+def give_up_slice(claim: Claim, gathered: Gathered, position: int | None) -> None:
     """Row 10: let other runs have the worker; this one goes on at once elsewhere."""
     lines = lines_of(gathered)
     statements = [*statements_of(claim, gathered), *journal.insert(claim.run, lines)]
@@ -188,7 +188,13 @@ def give_up_slice(claim: Claim, gathered: Gathered, position: int) -> None:
     _commit(update, statements, wakes=lambda: [drive(claim)])
 
 
-def hold_off(claim: Claim, gathered: Gathered, last_error: str, until: datetime) -> None:
+def hold_off(
+    claim: Claim,
+    gathered: Gathered,
+    last_error: str,
+    until: datetime,
+    position: int,
+) -> None:
     """Give the run back to waiting, unplannable for now, until *until*."""
     lines = [*lines_of(gathered), journal.line("rollback.held_off", error=last_error)]
     statements = [*statements_of(claim, gathered), *journal.insert(claim.run, lines)]
@@ -196,7 +202,7 @@ def hold_off(claim: Claim, gathered: Gathered, last_error: str, until: datetime)
         run=claim.run,
         where=(guards.RUNNING, guards.leased(claim.owner, claim.epoch)),
         sets={
-            **_run_sets(gathered, len(lines), None),
+            **_run_sets(gathered, len(lines), position),
             "status": FlowStatus.WAITING.value,
             "lease_owner": None,
             "wake_at": until,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 from uuid import UUID
 
 from saga_flow import conf
-from saga_flow.models import ActionRun, CompensationRun
+from saga_flow.models import ActionRun, CompensationRun, FlowRun
 from saga_flow.records import (
     Claim,
     Gathered,
@@ -19,17 +18,29 @@ from saga_flow.records import (
     Wake,
     Wanted,
 )
+from saga_flow.serialization.bounded import bounded
+from saga_flow.serialization.failures import Failure
 from saga_flow.states import (
+    ENDS_NOW,
     ActionStatus,
     CompensationState,
     CompensationStatus,
     FlowStatus,
 )
-from saga_flow.store import dialect, guards, journal, outbox, settlement, undos
+from saga_flow.store import (
+    command_rows,
+    dialect,
+    guards,
+    journal,
+    outbox,
+    settlement,
+    undos,
+)
+from saga_flow.store.command_rows import Command
 from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import lines_of, statements_of
 from saga_flow.store.sql import RunUpdate, guard, run_statement
-from saga_flow.store.transaction import Refused, atomic, retried
+from saga_flow.store.transaction import atomic, retried
 from saga_flow.store.undos import PlanOne
 
 
@@ -58,6 +69,10 @@ class Ending:
 
     lines: tuple[Line, ...] = ()
     sets: Mapping[str, Any] = field(default_factory=dict)
+    command: Command | None = None
+    """Written first, so that its idempotency key is locked before the run."""
+
+    instance_id: str = ""
 
 
 def enter(ending: Ending) -> FlowStatus:
@@ -79,6 +94,8 @@ def enter(ending: Ending) -> FlowStatus:
 
 def _guarded(ending: Ending, sets: Mapping[str, Any], lines: int) -> None:
     """The guard, then the outcome in hand and whatever else the pass gathered."""
+    if ending.command is not None:
+        command_rows.write(ending.command, ending.run, ending.instance_id)
     guard(
         RunUpdate(
             run=ending.run,
@@ -142,6 +159,8 @@ def _enter(ending: Ending) -> FlowStatus:
             in_flight=in_flight,
         )
         lines = [*lines_of(ending.gathered), *ending.lines, started, *told]
+        if ending.command is not None:
+            command_rows.number(ending.command, ending.run)
         _more(ending.run, len(lines), _planned(bool(plans), bool(in_flight)))
         _journal(ending.run, lines)
         outbox.send(
@@ -186,6 +205,30 @@ def _in_flight(run: UUID) -> list[int]:
     return list(steps.values_list("sequence", flat=True))
 
 
+FIRST_HOLD: Final = timedelta(seconds=5)
+LONGEST_HOLD: Final = timedelta(minutes=5)
+
+
+def hold_window(holds: int) -> timedelta:
+    """How long a run that was held off *holds* times before is held off now."""
+    return min(FIRST_HOLD * 2 ** min(holds, 10), LONGEST_HOLD)
+
+
+def hold_off(run: UUID, error: str) -> None:
+    """
+    An overdue run that can't be planned here: only its hold-off columns change.
+
+    The window doubles each time, so that it never sits at the head of a batch.
+    """
+    rows = FlowRun.objects.using(dialect.alias()).filter(pk=run)
+    holds = rows.values_list("holds", flat=True).first() or 0
+    rows.filter(status__in=ENDS_NOW, holds=holds).update(
+        holds=holds + 1,
+        hold_until=dialect.read_now() + hold_window(holds),
+        last_error=bounded(error, 1024),
+    )
+
+
 def park(claim: Claim, until: datetime, reason: str) -> None:
     """
     Row 33: give the rollback up until *until*, or until something arrives.
@@ -203,11 +246,30 @@ def park(claim: Claim, until: datetime, reason: str) -> None:
                         "lease_owner": None,
                         "wake_at": until,
                         "hint_at": None,
-                        "wait_reason": reason,
+                        "wait_reason": bounded(reason, 512),
                         "passes": Sql("passes + 1"),
                         "updated_at": dialect.now(),
                     },
                 )
+            )
+
+    retried(attempt)
+
+
+def give_back(claim: Claim) -> None:
+    """Leave the rollback to whoever comes next, at once. Raises Refused."""
+
+    def attempt() -> None:
+        with atomic():
+            guard(
+                RunUpdate(
+                    run=claim.run,
+                    where=(guards.CANCELLING, guards.leased(claim.owner, claim.epoch)),
+                    sets={"lease_owner": None, "wake_at": dialect.now()},
+                )
+            )
+            outbox.send(
+                Wake(kind=Wanted.DRIVE, id=str(claim.run), queue=claim.queue)
             )
 
     retried(attempt)
@@ -280,13 +342,12 @@ def unfinished(run: UUID) -> dict[str, Any] | None:
         return None
     failed = [row for row in rows if row["status"] == CompensationStatus.FAILED]
     first = (failed or rows)[0]
+    cause = Failure.from_json(first["error"]) if failed and first["error"] else None
     return {
         "type": "CompensationFailed" if failed else "CompensationUnfinished",
         "sequence": first["sequence"],
         "name": first["name"],
-        "cause": json.loads(first["error"]) if failed and first["error"] else None,
+        "cause": {"type": cause.type, "message": cause.message} if cause else None,
         "left": [row["sequence"] for row in rows],
     }
 
-
-__all__ = ["Ending", "Refused", "close", "enter", "park", "unfinished"]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from saga_flow.ids import uuid7
 from saga_flow.models import FlowCommand, FlowRun, FlowTag
@@ -21,6 +24,23 @@ from saga_flow.store.sql import Insert, RunUpdate, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, retried
 
 ROUNDS: Final = 3
+
+
+_uncommitted: WeakKeyDictionary[BaseDatabaseWrapper, set[UUID]] = WeakKeyDictionary()
+"""Runs that the transaction open on a connection has made."""
+
+
+def made_here(run: UUID) -> bool:
+    """Whether the transaction that is open on this connection has made *run*."""
+    wrapper = dialect.connection()
+    return wrapper.in_atomic_block and run in _uncommitted.get(wrapper, ())
+
+
+def _remember(run: UUID) -> None:
+    wrapper = dialect.connection()
+    made = _uncommitted.setdefault(wrapper, set())
+    made.add(run)
+    transaction.on_commit(lambda: made.discard(run), using=wrapper.alias)
 
 
 class Taken(Exception):
@@ -58,7 +78,7 @@ def start(order: StartOrder, command: Command) -> Started:
         else:
             raise Taken(current.pk, FlowStatus(current.status), current.run_number)
         try:
-            return retried(lambda: _begin(order, command, begin, run_number))
+            return retried(partial(_begin, order, command, begin, run_number))
         except (IntegrityError, Refused):
             if _current(order) is None and current is None:
                 raise
@@ -92,6 +112,7 @@ def _begin(
         _command(run, order, command)
         if order.arguments is not None:
             _enqueue(run, order)
+        _remember(run)
     return Started(run=run, run_number=run_number)
 
 

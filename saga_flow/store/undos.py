@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -30,6 +29,7 @@ from saga_flow.states import (
 from saga_flow.store import dialect, guards, history, journal, outbox
 from saga_flow.store.claims import new_token
 from saga_flow.store.dialect import Sql
+from saga_flow.store.gathered import outcome_update
 from saga_flow.store.sql import Insert, RunUpdate, Update, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, retried
 
@@ -140,6 +140,33 @@ def extend(run: UUID, step: StepFacts, plan_one: PlanOne) -> None:
             out_of_order=passed,
         ),
     )
+
+
+def give_up_lost(claim: Claim, lost: Outcome, plan: UndoPlan | None) -> None:
+    """
+    A step in flight whose worker has died: failed, in doubt, its effect unknown.
+
+    Its undo joins only where the step asked for that. An outcome that comes later is
+    refused and listed. Raises Refused when the rollback was taken over.
+    """
+    line = journal.line("action.lost", lost.sequence, name=lost.name)
+
+    def attempt() -> None:
+        with atomic():
+            guard(
+                RunUpdate(
+                    run=claim.run,
+                    where=(guards.CANCELLING, guards.leased(claim.owner, claim.epoch)),
+                    sets={"history_seq": journal.plus(1)},
+                )
+            )
+            run_statement(claim.run, outcome_update(claim.run, lost))
+            if plan is not None:
+                insert(claim.run, (plan,))
+            for statement in journal.insert(claim.run, (line,)):
+                run_statement(claim.run, statement)
+
+    retried(attempt)
 
 
 def _tell(run: UUID, line: Line) -> None:
@@ -272,8 +299,8 @@ def _settle(
         if status is not CompensationStatus.COMPLETED:
             _keep_attempt(run, undo, outcome)
         data: dict[str, Any] = {"name": undo.name, "attempt": undo.attempt}
-        if outcome.error is not None:
-            data["error"] = json.loads(outcome.error).get("message", "")
+        if outcome.message:
+            data["error"] = outcome.message
         line = journal.line(_SETTLED_LINE[status], undo.sequence, **data)
         for statement in journal.insert(run, (line,)):
             run_statement(run, statement)

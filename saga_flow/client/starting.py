@@ -1,0 +1,136 @@
+"""Start, reserve and release."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+from uuid import uuid4
+
+from saga_flow import conf
+from saga_flow.client import answers
+from saga_flow.exceptions import CommandConflict
+from saga_flow.records import Answer, Duplicate, Request, StartOrder, Target
+from saga_flow.states import FlowStatus
+from saga_flow.store import command_rows, starts
+from saga_flow.store.command_rows import Command, KeyTaken
+from saga_flow.store.starts import Started, Taken
+
+_RETURNED: Final = "returned_existing_active"
+
+
+def start(order: StartOrder, request: Request) -> Answer:
+    """
+    Start a run, or reserve its instance id; joins the caller's transaction.
+
+    A taken instance id is judged by the order's duplicate policy; a rejection leaves
+    the caller's transaction usable and writes its command row only.
+    """
+    order = replace(
+        order,
+        instance_id=order.instance_id or str(uuid4()),
+        queue=order.queue or conf.get().QUEUE,
+    )
+    reserving = order.arguments is None
+    command = Command(
+        type="reserve" if reserving else "start",
+        target=Target(instance_id=order.instance_id, tenant=order.tenant),
+        request=request,
+        outcome="reserved" if reserving else "started_new",
+        payload=order.arguments,
+    )
+    known = command_rows.answered(command)
+    if known is not None:
+        return known
+    try:
+        started = starts.start(order, command)
+    except KeyTaken:
+        return _first_answer(command)
+    except Taken as taken:
+        return _duplicate(order, command, taken)
+    return _started(order, command, started)
+
+
+def _started(order: StartOrder, command: Command, started: Started) -> Answer:
+    return Answer(
+        accepted=True,
+        outcome=command.outcome,
+        run_id=started.run,
+        instance_id=order.instance_id,
+        workflow_name=order.workflow_name,
+        command_id=command.id,
+        command_sequence=1,
+    )
+
+
+def _first_answer(command: Command) -> Answer:
+    known = command_rows.answered(command)
+    if known is None:
+        raise CommandConflict(
+            f"Idempotency key {command.request.idempotency_key!r} is in use by a "
+            "request that has not committed yet; try again.",
+            outcome="rejected_conflict",
+            reason="conflict",
+        )
+    return known
+
+
+def _duplicate(order: StartOrder, command: Command, taken: Taken) -> Answer:
+    is_open = taken.status in FlowStatus.may_start_work() or taken.status in (
+        FlowStatus.INTERRUPTED,
+        FlowStatus.CANCELLING,
+    )
+    if order.on_duplicate is Duplicate.RETURN_EXISTING and is_open:
+        command = replace(command, outcome=_RETURNED)
+        command_rows.note(command, run=taken.run, instance_id=order.instance_id)
+        return Answer(
+            accepted=True,
+            outcome=_RETURNED,
+            run_id=taken.run,
+            instance_id=order.instance_id,
+            workflow_name=order.workflow_name,
+            command_id=command.id,
+            idempotent=True,
+        )
+    message = (
+        f"Instance {order.instance_id!r} has a run already: {taken.run} is "
+        f"{taken.status.value}. Use another instance_id, or on_duplicate="
+        "RETURN_EXISTING for an open run, ALLOW_AFTER_CLOSED for a closed one."
+    )
+    command = replace(command, outcome="rejected_duplicate")
+    command_rows.reject(
+        command,
+        run=taken.run,
+        instance_id=order.instance_id,
+        rejection_reason=answers.REASON_OF[command.outcome],
+        message=message,
+    )
+    return replace(
+        answers.rejected(command, command.outcome, message), run_id=taken.run
+    )
+
+
+def release(target: Target, request: Request) -> Answer:
+    """Give a reservation up: the reserved row goes, the command row stays."""
+    command = Command(
+        type="release", target=target, request=request, outcome="released"
+    )
+    if starts.release(target.tenant, target.instance_id, command):
+        return Answer(
+            accepted=True,
+            outcome="released",
+            instance_id=target.instance_id,
+            command_id=command.id,
+        )
+    message = (
+        f"Instance {target.instance_id!r} is not reserved, so there is nothing to "
+        "release; only a reservation that was never started can be given up."
+    )
+    command = replace(command, outcome="rejected_conflict")
+    command_rows.reject(
+        command,
+        run=None,
+        instance_id=target.instance_id,
+        rejection_reason=answers.REASON_OF[command.outcome],
+        message=message,
+    )
+    return answers.rejected(command, command.outcome, message)

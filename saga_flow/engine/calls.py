@@ -1,0 +1,68 @@
+"""What ``handle()`` reaches the engine through: one method for each engine call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from saga_flow import conf
+from saga_flow.engine import steps, values, waits
+from saga_flow.engine.passes import Pass
+from saga_flow.records import RunInfo, SignalCall, StepCall
+from saga_flow.serialization import codec
+from saga_flow.states import SideEffectKind
+from saga_flow.store import history
+
+
+class Calls:
+    """The engine calls of one pass."""
+
+    def __init__(self, pass_: Pass) -> None:
+        self._pass = pass_
+
+    @property
+    def info(self) -> RunInfo:
+        return self._pass.info
+
+    def step(self, call: StepCall, /) -> Any:
+        return steps.step(self._pass, call)
+
+    def wait_signal(self, call: SignalCall, /) -> Any:
+        return waits.wait_signal(self._pass, call)
+
+    def sleep(self, duration: timedelta | None, until: datetime | None, /) -> None:
+        waits.sleep(self._pass, duration, until)
+
+    def side_effect(
+        self,
+        kind: SideEffectKind,
+        key: str,
+        factory: Callable[[], Any],
+        annotation: Any,
+        /,
+    ) -> Any:
+        made = self._pass.now if kind is SideEffectKind.NOW else factory
+        return values.side_effect(self._pass, kind, key, made, annotation)
+
+    def interrupt(self, reason: str, annotation: Any, /) -> Any:
+        return waits.interrupt(self._pass, reason, annotation)
+
+    def tag(self, key: str, value: str, /) -> None:
+        self._pass.still_going()
+        if not self._pass.replaying:
+            self._pass.pending.tags[key] = value
+
+    def memo(self, values: dict[str, Any], /) -> None:
+        self._pass.still_going()
+        if self._pass.replaying:
+            return
+        stored = self._pass.pending.memo or history.memo(self._pass.claim.run)
+        merged = {**codec.decode(stored, what="memo"), **values}
+        self._pass.pending.memo = codec.encode(
+            merged, what="memo", limit=conf.get().MAX_PAYLOAD_BYTES
+        )
+
+    def summary(self, text: str, /) -> None:
+        self._pass.still_going()
+        self._pass.said = text

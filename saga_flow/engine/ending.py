@@ -1,0 +1,90 @@
+"""Ending a run from outside a pass: expiry (row 15) and roll back (row 14)."""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from saga_flow.engine import closing, planning
+from saga_flow.exceptions import RollbackNotPlannable, RunExpired
+from saga_flow.records import Snapshot
+from saga_flow.states import FlowStatus
+from saga_flow.store import commands, guards, history, journal, rollback
+from saga_flow.store.command_rows import Command
+from saga_flow.store.dialect import Sql
+from saga_flow.store.rollback import Ending
+from saga_flow.store.transaction import Refused
+
+logger = logging.getLogger("saga_flow.engine")
+
+
+def expire(run: UUID) -> bool:
+    """
+    Row 15: enforce the deadline of an overdue run, at most once.
+
+    Returns whether its rollback was entered. A run whose rollback can't be planned
+    here is held off and left as it was.
+    """
+    known = history.identity(run)
+    if known is None:
+        return False
+    try:
+        first = planning.plan(history.steps(run), instance_id=known.instance_id)
+    except RollbackNotPlannable as error:
+        logger.warning("run=%s is overdue, but held off: %s", run, error)
+        rollback.hold_off(run, str(error))
+        return False
+    error = RunExpired(
+        instance_id=known.instance_id,
+        run_id=run,
+        status=FlowStatus.EXPIRED.value,
+        reason="timed_out",
+    )
+    overdue = guards.due("expires_at")
+    try:
+        status = rollback.enter(
+            Ending(
+                run=run,
+                queue=known.queue,
+                where=(
+                    guards.MAY_BE_ENDED,
+                    Sql(overdue.text, overdue.parameters),
+                ),
+                closing_as=FlowStatus.EXPIRED,
+                error=closing.error_text(error),
+                first=first,
+                plan_one=planning.plan_one,
+                lines=(journal.line("flow.deadline_passed"),),
+            )
+        )
+    except Refused:
+        return False
+    return status is FlowStatus.CANCELLING
+
+
+def compensate(command: Command, run: Snapshot) -> None:
+    """
+    Row 14: roll the run back, then close it as cancelled.
+
+    Raises RollbackNotPlannable, with nothing changed, and Refused.
+    """
+    first = planning.plan(history.steps(run.run_id), instance_id=run.instance_id)
+    rollback.enter(
+        Ending(
+            run=run.run_id,
+            queue=run.queue,
+            where=(
+                guards.MAY_BE_ENDED,
+                *guards.revision_is(command.request.expected_revision),
+            ),
+            closing_as=FlowStatus.CANCELLED,
+            error=None,
+            first=first,
+            plan_one=planning.plan_one,
+            through_rollback=True,
+            lines=(commands.told(command),),
+            sets=commands.intent_of(command),
+            command=command,
+            instance_id=run.instance_id,
+        )
+    )

@@ -1,0 +1,56 @@
+"""What a pass has decided since its last commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from saga_flow.records import (
+    Gathered,
+    Line,
+    NewMarker,
+    NewSideEffect,
+    NewTimer,
+    Outcome,
+    TakenSignal,
+)
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Grows until a commit carries it; frozen as :class:`Gathered` for the store."""
+
+    held: Outcome | None = None
+    gave_up: list[int] = field(default_factory=list)
+    side_effects: list[NewSideEffect] = field(default_factory=list)
+    taken: list[TakenSignal] = field(default_factory=list)
+    timed_out: list[int] = field(default_factory=list)
+    fired: list[int] = field(default_factory=list)
+    timers: list[NewTimer] = field(default_factory=list)
+    markers: list[NewMarker] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+    memo: str | None = None
+    summary: str | None = None
+    lines: list[Line] = field(default_factory=list)
+
+    def gathered(self) -> Gathered:
+        """All of it, frozen."""
+        return Gathered(
+            held=self.held,
+            gave_up=tuple(self.gave_up),
+            side_effects=tuple(self.side_effects),
+            taken=tuple(self.taken),
+            timed_out=tuple(self.timed_out),
+            fired=tuple(self.fired),
+            timers=tuple(self.timers),
+            markers=tuple(self.markers),
+            tags=dict(self.tags),
+            memo=self.memo,
+            summary=self.summary,
+            lines=tuple(self.lines),
+        )
+
+
+def without_waits(gathered: Gathered) -> Gathered:
+    """All but new wait-markers and timers: what holds whatever arrives meanwhile."""
+    timers = tuple(timer for timer in gathered.timers if timer.fired)
+    return replace(gathered, markers=(), timers=timers)

@@ -1,0 +1,149 @@
+"""
+One pass over one run: replays what is recorded, executes what is not.
+
+The pass hands out ordinals, gathers what it decides and commits it with each step.
+``handle()`` runs inside it; whatever ends the pass leaves as an
+:class:`~saga_flow.engine.unwinding.Unwind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TypeVar, cast
+
+from django.db import DatabaseError
+
+from saga_flow import clock, conf
+from saga_flow.engine import contract, recovery
+from saga_flow.engine.gathering import Gathering
+from saga_flow.engine.unwinding import Broken, Mismatched, Outdone, SliceOver, Unwind
+from saga_flow.records import Claim, Facts, Gathered, RunInfo
+from saga_flow.store.transaction import Refused, in_test_case
+
+R = TypeVar("R", bound=contract.Recorded)
+
+
+class Pass:
+    """What one pass knows and has decided; see the modules that extend it."""
+
+    def __init__(self, claim: Claim, facts: Facts, *, slice_ends: float) -> None:
+        self.claim = claim
+        self.facts = facts
+        self.recorded = contract.by_ordinal(
+            facts, run=claim.run, position=claim.position
+        )
+        self.unread = list(facts.unread)
+        self.ordinal = 0
+        """The next one to be handed out."""
+
+        self.position = claim.position
+        """How many ordinals are committed."""
+
+        self.passes = claim.passes
+        """The pass counter as this pass knows it."""
+
+        self.pending = Gathering()
+        self.unwinding: Unwind | None = None
+        self.said: str | None = None
+        """What ``handle()`` last said about itself."""
+
+        self._slice_ends = slice_ends
+        self._began = clock.monotonic()
+
+    def now(self) -> datetime:
+        """The database's time, carried on by this process's own clock."""
+        return self.claim.now + timedelta(seconds=clock.monotonic() - self._began)
+
+    @property
+    def info(self) -> RunInfo:
+        """What the workflow may know of its own run."""
+        claim = self.claim
+        return RunInfo(
+            run_id=claim.run,
+            instance_id=claim.instance_id,
+            run_number=claim.run_number,
+            version=claim.workflow_version,
+            history_size=self.ordinal,
+            should_continue_as_new=False,
+        )
+
+    @property
+    def replaying(self) -> bool:
+        """Whether what comes next has been decided, and written, before."""
+        return self.ordinal < len(self.recorded)
+
+    @property
+    def recorded_now(self) -> int:
+        """How many ordinals are recorded once all that is gathered is committed."""
+        return max(self.ordinal, self.position)
+
+    def leave(self, unwind: Unwind) -> Unwind:
+        """Note that the pass is over, and return what is to be raised."""
+        self.unwinding = unwind
+        return unwind
+
+    def still_going(self) -> None:
+        """Raise again what has ended the pass; each engine call begins with this."""
+        if self.unwinding is not None:
+            raise self.unwinding
+
+    def take(self, requested: str, kind: type[R]) -> tuple[int, R | None]:
+        """
+        Hand out the next ordinal, with what is recorded there if anything is.
+
+        Something of another kind there ends the pass as a mismatch.
+        """
+        self.still_going()
+        ordinal = self.ordinal
+        self.ordinal += 1
+        recorded = self.recorded.get(ordinal)
+        if recorded is None:
+            return ordinal, None
+        if not isinstance(recorded, kind):
+            raise self.mismatch(ordinal, requested)
+        return ordinal, cast("R", recorded)
+
+    def mismatch(self, ordinal: int, requested: str) -> Unwind:
+        """End the pass: the code asks for something else than is recorded."""
+        recorded = self.recorded.get(ordinal)
+        error = contract.mismatch(self.claim.run, ordinal, recorded, requested)
+        return self.leave(Mismatched(error))
+
+    def check_end(self) -> None:
+        """``handle()`` is over: it must have asked for all that is recorded."""
+        if self.ordinal < len(self.recorded):
+            raise self.mismatch(self.ordinal, "the end of handle()")
+
+    def check_slice(self) -> None:
+        """End the pass once its time slice is used up."""
+        if clock.monotonic() > self._slice_ends:
+            raise self.leave(SliceOver())
+
+    def waits_here(self, remaining: timedelta) -> bool:
+        """Whether a wait of *remaining* is short enough to sit out in the pass."""
+        return remaining <= conf.get().PAUSE_IN_PASS
+
+    def commit(
+        self, write: Callable[[Gathered], None], position: int | None = None
+    ) -> None:
+        """
+        Make one commit with everything gathered so far.
+
+        A refusal or a broken database ends the pass with all of it still in hand;
+        a COMMIT of unknown result is looked up first.
+        """
+        gathered = self.pending.gathered()
+        try:
+            write(gathered)
+        except Refused:
+            raise self.leave(Outdone()) from None
+        except DatabaseError as error:
+            if in_test_case() or not recovery.was_committed(
+                self.claim, self.passes + 1
+            ):
+                raise self.leave(Broken(error)) from error
+        self.passes += 1
+        self.pending = Gathering()
+        if position is not None:
+            self.position = position

@@ -1,0 +1,220 @@
+"""One attempt of one body: arguments in, an outcome out; and jobs of queued steps."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from saga_flow import conf, holdings, registry
+from saga_flow.current import StepContext, executing
+from saga_flow.engine import planning, retry
+from saga_flow.exceptions import (
+    PayloadTooLarge,
+    ResultNotSerializable,
+    Unserialisable,
+)
+from saga_flow.records import LostWorker, Outcome, StepFacts, StepRule
+from saga_flow.serialization import codec
+from saga_flow.serialization.arguments import decode_arguments
+from saga_flow.serialization.bounded import bounded
+from saga_flow.serialization.failures import failure_of
+from saga_flow.states import ActionStatus
+from saga_flow.store import claims, dialect, history, outcomes, workers
+from saga_flow.store.options import load_rule
+from saga_flow.store.transaction import atomic, in_test_case
+
+_MESSAGE_BYTES: Final = 512
+_CHANCE: Final = random.Random()  # noqa: S311 - spreads retries, guards nothing
+
+
+class WorkerLost(Exception):
+    """The worker died in mid-body; nobody knows whether it took effect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt that is about to be made, of a step or of an undo."""
+
+    name: str
+    sequence: int
+    arguments: str
+    rule: StepRule
+    attempt: int
+    lost_attempts: int
+    token: int
+    context: StepContext
+    now: Callable[[], datetime]
+    has_undo: bool = False
+    queued: bool = False
+
+
+def run(attempt: Attempt) -> tuple[Outcome, SystemExit | None]:
+    """
+    Call the body once and say what became of it.
+
+    The second value is an order to leave, such as a job's timeout: to be raised again
+    once the outcome is recorded.
+    """
+    started = attempt.now()
+    try:
+        result = _call(attempt)
+    except SystemExit as error:
+        # plain sys.exit() in a body is its own failure, not the worker's end
+        leave = None if type(error) is SystemExit else error
+        return failed(attempt, error, started), leave
+    except Exception as error:  # noqa: BLE001 - whatever the author's code throws
+        return failed(attempt, error, started), None
+    done = Outcome(
+        sequence=attempt.sequence,
+        name=attempt.name,
+        attempt=attempt.attempt,
+        token=attempt.token,
+        status=ActionStatus.COMPLETED,
+        result=result,
+        started_at=started,
+        has_undo=attempt.has_undo,
+        queued=attempt.queued,
+    )
+    return done, None
+
+
+def _call(attempt: Attempt) -> str:
+    definition = registry.action(attempt.name)
+    args, kwargs = decode_arguments(
+        attempt.arguments, definition.function, what=definition.name
+    )
+    with executing(attempt.context), _savepoint():
+        value = definition.function(*args, **kwargs)
+        if definition.is_async:
+            value = asyncio.run(value)
+    return _stored(value, definition.name)
+
+
+def _savepoint() -> AbstractContextManager[Any]:
+    """In a test case a body's database error must not spoil the test's transaction."""
+    return atomic() if in_test_case() else nullcontext()
+
+
+def _stored(value: object, name: str) -> str:
+    what, limit = f"result of {name}", conf.get().MAX_PAYLOAD_BYTES
+    try:
+        return codec.encode(value, what=what, limit=limit)
+    except (Unserialisable, PayloadTooLarge) as error:
+        raise ResultNotSerializable(
+            f"{error} The step's effect stands; it is not tried again."
+        ) from error
+
+
+def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome:
+    """The outcome of a try that threw: another one is owed, or the step failed."""
+    delay = None
+    if retry.is_retryable(attempt.rule.retry, error):
+        tries = attempt.attempt - attempt.lost_attempts
+        delay = retry.delay_after(
+            attempt.rule.retry, tries, lambda: _CHANCE.uniform(-1, 1)
+        )
+    failure = failure_of(error, attempt=attempt.attempt)
+    return Outcome(
+        sequence=attempt.sequence,
+        name=attempt.name,
+        attempt=attempt.attempt,
+        token=attempt.token,
+        status=ActionStatus.FAILED if delay is None else ActionStatus.PENDING,
+        error=failure.to_json(),
+        message=bounded(f"{failure.type}: {failure.message}", _MESSAGE_BYTES),
+        available_at=None if delay is None else attempt.now() + delay,
+        started_at=started,
+        in_doubt=isinstance(error, ResultNotSerializable | WorkerLost),
+        has_undo=attempt.has_undo,
+        queued=attempt.queued,
+    )
+
+
+def given_up_on(rule: StepRule, lost: int) -> bool:
+    """Whether a step whose worker died for the *lost*-th time is not tried again."""
+    return rule.lost_worker is LostWorker.FAIL or lost > retry.LOST_BUDGET
+
+
+def lost_outcome(
+    *, sequence: int, name: str, attempt: int, token: int, queued: bool = False
+) -> Outcome:
+    """The outcome of a step that the death of its worker has ended."""
+    failure = failure_of(WorkerLost(f"The worker of attempt {attempt} died in it."))
+    return Outcome(
+        sequence=sequence,
+        name=name,
+        attempt=attempt,
+        token=token,
+        status=ActionStatus.FAILED,
+        error=failure.to_json(),
+        message=failure.message,
+        in_doubt=True,
+        queued=queued,
+    )
+
+
+def context_of(
+    run_id: UUID, instance_id: str, sequence: int, attempt: int, *, undo: bool = False
+) -> StepContext:
+    """What a body sees; an undo's idempotency key differs from its step's."""
+    return StepContext(
+        run_id=run_id,
+        instance_id=instance_id,
+        sequence=sequence,
+        attempt=attempt,
+        idempotency_key=f"{run_id}:{sequence}" + (":undo" if undo else ""),
+        asks=lambda: history.is_unwanted(run_id),
+    )
+
+
+def perform(step_id: int) -> None:
+    """
+    The job of a queued step: claim it, run its body, record what became of it.
+
+    A stale hint changes nothing. Raises only an order to leave.
+    """
+    claimed = claims.claim_step(step_id, workers.ensure())
+    if claimed is None:
+        return
+    run_id, step = claimed
+    with holdings.holding("step", str(step_id), step.token):
+        outcome, leave = _perform(run_id, step)
+        outcomes.record(run_id, outcome, planning.plan_one)
+    if leave is not None:
+        raise leave
+
+
+def _perform(run_id: UUID, step: StepFacts) -> tuple[Outcome, SystemExit | None]:
+    rule = load_rule(step.options)
+    if step.lost_attempts and given_up_on(rule, step.lost_attempts):
+        lost = lost_outcome(
+            sequence=step.sequence,
+            name=step.name,
+            attempt=step.attempt,
+            token=step.token,
+            queued=True,
+        )
+        return lost, None
+    return run(
+        Attempt(
+            name=step.name,
+            sequence=step.sequence,
+            arguments=step.arguments,
+            rule=rule,
+            attempt=step.attempt,
+            lost_attempts=step.lost_attempts,
+            token=step.token,
+            context=context_of(
+                run_id, history.instance_of(run_id), step.sequence, step.attempt
+            ),
+            now=dialect.read_now,
+            has_undo=bool(step.undo_name),
+            queued=True,
+        )
+    )

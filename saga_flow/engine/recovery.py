@@ -1,0 +1,80 @@
+"""After a write that failed: find out what stands, and keep the outcome in hand."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from django.db import DatabaseError, close_old_connections
+
+from saga_flow import clock
+from saga_flow.engine.planning import plan_one
+from saga_flow.records import Claim, Gathered
+from saga_flow.store import commands, dialect, history, outcomes, passes
+from saga_flow.store.transaction import Refused
+
+logger = logging.getLogger("saga_flow.engine")
+
+_TRIES: Final = 5
+
+
+def was_committed(claim: Claim, passes_after: int) -> bool:
+    """
+    Whether a commit whose result is unknown has been made.
+
+    Reconnects and reads the pass counter. False while the database can't be reached:
+    then the outcome is kept in hand.
+    """
+    for number in range(_TRIES):
+        try:
+            dialect.connection().close_if_unusable_or_obsolete()
+            return history.pass_counter(claim.run, claim.epoch) == passes_after
+        except DatabaseError:
+            dialect.connection().close()
+            clock.pause(0.05 * 2**number)
+    return False
+
+
+def keep_held(claim: Claim, gathered: Gathered) -> None:
+    """
+    Write the outcome in hand alone, under its own claim (rows 6 and 7).
+
+    Called whenever a commit that should have carried it was refused or failed.
+    """
+    held = gathered.held
+    if held is None:
+        return
+    for number in range(_TRIES):
+        try:
+            outcomes.record(claim.run, held, plan_one)
+        except DatabaseError:
+            logger.warning(
+                "run=%s step=%s: its outcome could not be recorded yet",
+                claim.run,
+                held.sequence,
+                exc_info=True,
+            )
+            dialect.connection().close()
+            clock.pause(0.05 * 2**number)
+        else:
+            return
+    logger.error(
+        "run=%s step=%s: the database can't be reached; another attempt will be made",
+        claim.run,
+        held.sequence,
+    )
+
+
+def give_back(claim: Claim, error: Exception) -> None:
+    """
+    End a pass that the database broke: somebody goes on from what is committed.
+
+    If even this fails, the janitor of this process releases the run.
+    """
+    logger.warning("run=%s: its pass was broken off: %s", claim.run, error)
+    try:
+        passes.give_up_slice(claim, Gathered(), None)
+        commands.observe(claim.run, f"a pass was broken off: {error}")
+    except (Refused, DatabaseError):
+        logger.warning("run=%s: could not be given back yet", claim.run)
+        close_old_connections()

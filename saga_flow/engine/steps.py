@@ -1,0 +1,258 @@
+"""``self.action(...)`` in a pass: replay it, or execute it here (rows 5 and 25)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from saga_flow import clock
+from saga_flow.engine import perform
+from saga_flow.engine.passes import Pass
+from saga_flow.engine.unwinding import Outdone, Suspended
+from saga_flow.exceptions import ActionExpired, ActionFailed
+from saga_flow.records import (
+    Line,
+    NewStep,
+    Outcome,
+    StepCall,
+    StepFacts,
+    Try,
+    Wait,
+)
+from saga_flow.serialization import codec
+from saga_flow.serialization.failures import Failure
+from saga_flow.states import ActionStatus
+from saga_flow.store import passes
+from saga_flow.store.options import load_rule
+
+_OWED: Final = frozenset({ActionStatus.PENDING, ActionStatus.RUNNING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Body:
+    """What every attempt of one step has in common."""
+
+    call: StepCall
+    sequence: int
+    arguments: str
+    options: str
+
+
+def step(pass_: Pass, call: StepCall) -> Any:
+    """
+    The step's result, decoded: recorded, or of a body that is executed right here.
+
+    Raises ActionFailed or ActionExpired, the same in every mode and on every pass.
+    """
+    ordinal, recorded = pass_.take(f"action {call.name!r}", StepFacts)
+    if recorded is None:
+        return _begin(pass_, ordinal, call)
+    if recorded.name not in (call.name, *call.aliases):
+        raise pass_.mismatch(ordinal, f"action {call.name!r}")
+    if recorded.status in _OWED:
+        return _go_on(pass_, recorded, call)
+    return _replayed(pass_, recorded, call)
+
+
+def _replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
+    what = f"result of {recorded.name}"
+    match recorded.status:
+        case ActionStatus.COMPLETED:
+            return codec.decode(recorded.result or "null", call.annotation, what=what)
+        case ActionStatus.OPTIONAL_FAILED:
+            return codec.decode(recorded.fallback or "null", what=what)
+        case ActionStatus.FAILED if recorded.optional:
+            _give_up(pass_, recorded.sequence, recorded.name)
+            return codec.decode(recorded.fallback or "null", what=what)
+        case ActionStatus.FAILED:
+            raise _failure(
+                recorded.name, recorded.sequence, recorded.attempt, recorded.error
+            )
+        case ActionStatus.EXPIRED:
+            told = Failure.from_json(recorded.error) if recorded.error else None
+            raise ActionExpired(
+                name=recorded.name,
+                sequence=recorded.sequence,
+                message=told.message if told else "its deadline passed",
+            )
+        case _:
+            # a step that its run's end has cancelled, under a run that goes on
+            raise pass_.mismatch(recorded.sequence, f"action {call.name!r}")
+
+
+def _failure(name: str, sequence: int, attempt: int, error: str | None) -> ActionFailed:
+    told = Failure.from_json(error, what=f"error of step {sequence}") if error else None
+    return ActionFailed(
+        name=name,
+        sequence=sequence,
+        type=told.type if told else "",
+        message=told.message if told else "",
+        attempt=attempt,
+    )
+
+
+def _give_up(pass_: Pass, sequence: int, name: str) -> None:
+    pass_.pending.gave_up.append(sequence)
+    pass_.pending.lines.append(
+        Line(type="action.given_up", step=sequence, data=f'{{"name":"{name}"}}')
+    )
+
+
+def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
+    """The frontier: record the step as running, with the outcome in hand."""
+    pass_.check_slice()
+    claim = pass_.claim
+    new = NewStep(
+        sequence=ordinal, call=call, status=ActionStatus.RUNNING, token=claim.epoch
+    )
+    pass_.commit(
+        lambda gathered: passes.commit_step(claim, gathered, new, ordinal + 1),
+        ordinal + 1,
+    )
+    body = _Body(
+        call=call,
+        sequence=ordinal,
+        arguments=call.arguments,
+        options="",
+    )
+    return _attempts(pass_, body, attempt=1, lost=0)
+
+
+def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
+    """A step without an outcome: another attempt is due, or will be."""
+    if recorded.queued:
+        raise pass_.leave(Suspended(_waits_for(recorded)))
+    body = _Body(
+        call=call,
+        sequence=recorded.sequence,
+        arguments=recorded.arguments,
+        options=recorded.options,
+    )
+    last = Try(
+        sequence=recorded.sequence,
+        name=recorded.name,
+        status=recorded.status,
+        attempt=recorded.attempt,
+        lost_attempts=recorded.lost_attempts,
+        token=recorded.token,
+    )
+    if recorded.status is ActionStatus.RUNNING:
+        rule = load_rule(recorded.options)
+        if perform.given_up_on(rule, recorded.lost_attempts + 1):
+            return _lost(pass_, body, last)
+    elif recorded.available_at is not None:
+        _until(pass_, body, recorded.available_at)
+    return _again(pass_, body, last)
+
+
+def _waits_for(recorded: StepFacts) -> Wait:
+    return Wait(
+        wake_at=None,
+        kind="step",
+        name=recorded.name,
+        reason=f"waiting for step {recorded.sequence} ({recorded.name})",
+    )
+
+
+def _lost(pass_: Pass, body: _Body, last: Try) -> Any:
+    """The worker died in mid-body, and the step is not to be tried again."""
+    pass_.pending.held = perform.lost_outcome(
+        sequence=last.sequence,
+        name=last.name,
+        attempt=last.attempt,
+        token=last.token,
+    )
+    return _surface(pass_, body, pass_.pending.held)
+
+
+def _until(pass_: Pass, body: _Body, available_at: datetime) -> None:
+    """Sit out a short retry delay here; give the run up for a longer one."""
+    remaining = available_at - pass_.now()
+    if remaining <= timedelta():
+        return
+    if not pass_.waits_here(remaining):
+        wait = Wait(
+            wake_at=available_at,
+            kind="retry",
+            name=body.call.name,
+            reason=(
+                f"step {body.sequence} ({body.call.name}) is tried again at "
+                f"{available_at:%Y-%m-%d %H:%M:%S} UTC"
+            ),
+        )
+        raise pass_.leave(Suspended(wait))
+    if pass_.pending.held is not None:
+        # nothing may be in hand while the process merely sleeps
+        pass_.commit(
+            lambda gathered: passes.commit_step(
+                pass_.claim, gathered, None, pass_.position
+            )
+        )
+    clock.pause(remaining.total_seconds())
+
+
+def _again(pass_: Pass, body: _Body, last: Try) -> Any:
+    lost = last.lost_attempts + (1 if last.status is ActionStatus.RUNNING else 0)
+    pass_.commit(
+        lambda gathered: passes.reclaim_step(
+            pass_.claim, gathered, last, pass_.position
+        )
+    )
+    return _attempts(pass_, body, attempt=last.attempt + 1, lost=lost)
+
+
+def _attempts(pass_: Pass, body: _Body, *, attempt: int, lost: int) -> Any:
+    """Call the body, then again while another attempt is owed and due soon."""
+    outcome, leave = perform.run(_attempt(pass_, body, attempt, lost))
+    pass_.pending.held = outcome
+    if leave is not None:
+        # the process is told to go: the driver records the outcome, then passes it on
+        pass_.leave(Outdone())
+        raise leave
+    if outcome.status is not ActionStatus.PENDING:
+        return _surface(pass_, body, outcome)
+    if outcome.available_at is not None:
+        _until(pass_, body, outcome.available_at)
+    last = Try(
+        sequence=body.sequence,
+        name=outcome.name,
+        status=ActionStatus.PENDING,
+        attempt=attempt,
+        lost_attempts=lost,
+        token=pass_.claim.epoch,
+    )
+    return _again(pass_, body, last)
+
+
+def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> perform.Attempt:
+    claim = pass_.claim
+    return perform.Attempt(
+        name=body.call.name,
+        sequence=body.sequence,
+        arguments=body.arguments,
+        rule=load_rule(body.options) if body.options else body.call.rule,
+        attempt=attempt,
+        lost_attempts=lost,
+        token=claim.epoch,
+        context=perform.context_of(
+            claim.run, claim.instance_id, body.sequence, attempt
+        ),
+        now=pass_.now,
+        has_undo=body.call.undo is not None,
+    )
+
+
+def _surface(pass_: Pass, body: _Body, outcome: Outcome) -> Any:
+    """Hand the outcome in hand to ``handle()``, as a replay would."""
+    call = body.call
+    if outcome.status is ActionStatus.COMPLETED:
+        return codec.decode(
+            outcome.result or "null", call.annotation, what=f"result of {call.name}"
+        )
+    if call.optional:
+        _give_up(pass_, body.sequence, call.name)
+        return codec.decode(call.fallback, what=f"fallback of {call.name}")
+    raise _failure(outcome.name, body.sequence, outcome.attempt, outcome.error)
+
+

@@ -1,0 +1,57 @@
+"""Recorded values and metadata in a pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from saga_flow import conf
+from saga_flow.engine.passes import Pass
+from saga_flow.engine.unwinding import Outdone
+from saga_flow.records import Line, NewSideEffect, SideEffectFacts
+from saga_flow.serialization import codec
+from saga_flow.states import SideEffectKind
+from saga_flow.store import history
+
+
+def side_effect(
+    pass_: Pass,
+    kind: SideEffectKind,
+    key: str,
+    factory: Callable[[], Any],
+    annotation: Any,
+) -> Any:
+    """
+    The value of *factory*, called once and recorded; replayed ever after.
+
+    It is not called once the run may start no more work: a check just before the
+    call, not a lock.
+    """
+    requested = f"{kind.value} {key!r}"
+    ordinal, recorded = pass_.take(requested, SideEffectFacts)
+    what = f"value of {requested}"
+    if recorded is not None:
+        if (recorded.kind, recorded.key) != (kind, key):
+            raise pass_.mismatch(ordinal, requested)
+        if conf.get().JOURNAL_REUSED_SIDE_EFFECTS:
+            pass_.pending.lines.append(
+                Line(type="side_effect.reused", step=ordinal, data=_key(key))
+            )
+        return codec.decode(recorded.value or "null", annotation, what=what)
+    if kind is SideEffectKind.SIDE_EFFECT and history.is_unwanted(pass_.claim.run):
+        raise pass_.leave(Outdone())
+    text = codec.encode(
+        factory(), what=what, limit=conf.get().MAX_PAYLOAD_BYTES
+    )
+    pass_.pending.side_effects.append(
+        NewSideEffect(sequence=ordinal, kind=kind, key=key, value=text)
+    )
+    pass_.pending.lines.append(
+        Line(type="side_effect.recorded", step=ordinal, data=_key(key))
+    )
+    return codec.decode(text, annotation, what=what)
+
+
+def _key(key: str) -> str:
+    return json.dumps({"key": key}) if key else "{}"

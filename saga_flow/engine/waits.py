@@ -1,0 +1,172 @@
+"""``self.signal(...)``, ``self.sleep(...)`` and ``self.interrupt(...)`` in a pass."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from saga_flow import clock
+from saga_flow.engine.passes import Pass
+from saga_flow.engine.unwinding import Paused, Suspended
+from saga_flow.exceptions import SignalTimedOut
+from saga_flow.records import (
+    Line,
+    NewMarker,
+    NewSideEffect,
+    NewTimer,
+    SideEffectFacts,
+    SignalCall,
+    SignalFacts,
+    TakenSignal,
+    TimerFacts,
+    Wait,
+)
+from saga_flow.serialization import codec
+from saga_flow.states import SideEffectKind, SignalStatus, TimerStatus
+from saga_flow.store import passes
+
+
+def wait_signal(pass_: Pass, call: SignalCall) -> Any:
+    """
+    The payload of the oldest delivery of this name that nobody has taken yet.
+
+    A delivery beats a timeout that is not recorded. Raises SignalTimedOut.
+    """
+    requested = f"a wait for signal {call.name!r}"
+    ordinal, marker = pass_.take(requested, SignalFacts)
+    if marker is not None and marker.name != call.name:
+        raise pass_.mismatch(ordinal, requested)
+    if marker is not None and marker.status is SignalStatus.CONSUMED:
+        row = marker.id if marker.delivery is None else marker.delivery
+        return _payload(call, pass_.facts.payloads[row])
+    if marker is not None and marker.status is SignalStatus.TIMED_OUT:
+        raise SignalTimedOut(name=call.name, sequence=ordinal)
+    delivery = next((s for s in pass_.unread if s.name == call.name), None)
+    if delivery is not None:
+        return _take(pass_, call, ordinal, marker, delivery)
+    if marker is not None and marker.timeout_at is not None:
+        if marker.timeout_at <= pass_.now():
+            _time_out(pass_, marker)
+            raise SignalTimedOut(name=call.name, sequence=ordinal)
+    raise pass_.leave(Suspended(_signal_wait(pass_, call, ordinal, marker)))
+
+
+def _payload(call: SignalCall, text: str | None) -> Any:
+    return codec.decode(
+        text or "null", call.annotation, what=f"payload of signal {call.name!r}"
+    )
+
+
+def _take(
+    pass_: Pass,
+    call: SignalCall,
+    ordinal: int,
+    marker: SignalFacts | None,
+    delivery: SignalFacts,
+) -> Any:
+    pass_.unread.remove(delivery)
+    pass_.pending.taken.append(
+        TakenSignal(
+            delivery=delivery.id,
+            sequence=ordinal,
+            marker=None if marker is None else marker.id,
+            applied=ordinal,
+        )
+    )
+    pass_.pending.lines.append(
+        Line(
+            type="signal.consumed", step=ordinal, data=f'{{"name":"{call.name}"}}'
+        )
+    )
+    return _payload(call, delivery.payload)
+
+
+def _time_out(pass_: Pass, marker: SignalFacts) -> None:
+    pass_.pending.timed_out.append(marker.id)
+    pass_.pending.lines.append(
+        Line(
+            type="signal.timed_out",
+            step=marker.sequence,
+            data=f'{{"name":"{marker.name}"}}',
+        )
+    )
+
+
+def _signal_wait(
+    pass_: Pass, call: SignalCall, ordinal: int, marker: SignalFacts | None
+) -> Wait:
+    if marker is None:
+        timeout_at = None if call.timeout is None else pass_.now() + call.timeout
+        pass_.pending.markers.append(
+            NewMarker(sequence=ordinal, name=call.name, timeout_at=timeout_at)
+        )
+    else:
+        timeout_at = marker.timeout_at
+    until = f" until {timeout_at:%Y-%m-%d %H:%M:%S} UTC" if timeout_at else ""
+    return Wait(
+        wake_at=timeout_at,
+        kind="signal",
+        name=call.name,
+        reason=f"waiting for signal {call.name!r}{until}",
+    )
+
+
+def sleep(
+    pass_: Pass, duration: timedelta | None, until: datetime | None
+) -> None:
+    """Wait durably; a short sleep is sat out in the pass, and recorded as fired."""
+    ordinal, timer = pass_.take("a timer", TimerFacts)
+    if timer is not None and timer.status is TimerStatus.FIRED:
+        return
+    if timer is None:
+        fire_at = until if until is not None else pass_.now() + (duration or timedelta())
+    else:
+        fire_at = timer.fire_at
+    remaining = fire_at - pass_.now()
+    short = pass_.waits_here(remaining)
+    if short and remaining > timedelta():
+        _nothing_in_hand(pass_, max(ordinal, pass_.position))
+        clock.pause(remaining.total_seconds())
+    if timer is None:
+        pass_.pending.timers.append(
+            NewTimer(sequence=ordinal, fire_at=fire_at, fired=short)
+        )
+    elif short:
+        pass_.pending.fired.append(timer.id)
+    if not short:
+        raise pass_.leave(Suspended(_timer_wait(fire_at)))
+    pass_.pending.lines.append(Line(type="timer.fired", step=ordinal))
+
+
+def _nothing_in_hand(pass_: Pass, position: int) -> None:
+    """Record the outcome in hand before the process merely sleeps."""
+    if pass_.pending.held is not None:
+        pass_.commit(
+            lambda gathered: passes.commit_step(pass_.claim, gathered, None, position),
+            position,
+        )
+
+
+def _timer_wait(fire_at: datetime) -> Wait:
+    return Wait(
+        wake_at=fire_at,
+        kind="timer",
+        name="",
+        reason=f"sleeping until {fire_at:%Y-%m-%d %H:%M:%S} UTC",
+    )
+
+
+def interrupt(pass_: Pass, reason: str, annotation: Any) -> Any:
+    """Pause until somebody resumes the run; the value that they gave, decoded."""
+    ordinal, recorded = pass_.take("an interrupt", SideEffectFacts)
+    if recorded is not None and recorded.kind is not SideEffectKind.INTERRUPT:
+        raise pass_.mismatch(ordinal, "an interrupt")
+    if recorded is None:
+        pass_.pending.side_effects.append(
+            NewSideEffect(
+                sequence=ordinal, kind=SideEffectKind.INTERRUPT, key="", value=None
+            )
+        )
+    if recorded is None or recorded.value is None:
+        raise pass_.leave(Paused(reason))
+    return codec.decode(recorded.value, annotation, what="payload of the resume")
