@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import Parameter
 from typing import Any
 
@@ -19,12 +19,18 @@ def returned(function: Callable[..., Any], *, what: str) -> Any:
     """
     Return the annotation of what *function* returns; Any where there is none.
 
-    Raises DefinitionError for annotations that can't be resolved.
+    A class makes instances of itself. Raises DefinitionError for annotations that
+    can't be resolved.
     """
+    called = inspect.unwrap(function)
+    while isinstance(called, partial):
+        called = called.func
+    if inspect.isclass(called):
+        return called
+    if not inspect.isroutine(called):
+        called = type(called).__call__
     try:
-        return hints_of(inspect.unwrap(function)).get("return", Any)
-    except TypeError:  # a partial, or an object that can be called
-        return Any
+        return hints_of(called).get("return", Any)
     except Mismatch as mismatch:
         raise DefinitionError(f"{what} can't be used: {mismatch.reason}.") from mismatch
 

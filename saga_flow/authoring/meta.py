@@ -93,6 +93,7 @@ def check(cls: type[Any]) -> None:
         raise DefinitionError(f"{what} yields; end each step in .run() instead.")
     _check_init(cls)
     _check_taken(cls)
+    signals.check_names(cls)
 
 
 def _definition(cls: type[Any], meta: Meta, name: str) -> registry.WorkflowDefinition:

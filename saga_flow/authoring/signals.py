@@ -60,12 +60,9 @@ class Signal(Generic[T]):
         self.payload = payload
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
-        if self.name and self.name != name:
-            raise DefinitionError(
-                f"{owner.__qualname__}.{name} is the Signal that is called "
-                f"{self.name!r} already; declare one of its own: {name} = Signal(...)."
-            )
-        self.name = name
+        # What is wrong with it is said by check_names: an error from here would reach
+        # the author wrapped in another one.
+        self.name = self.name or name
 
     @overload
     def __get__(self, instance: None, owner: type[Any]) -> Signal[T]: ...
@@ -98,6 +95,16 @@ def declared(cls: type[Any]) -> dict[str, Signal[Any]]:
         if isinstance(value, Signal)
     }
     return {name: found[name] for name in found if getattr(cls, name) is found[name]}
+
+
+def check_names(cls: type[Any]) -> None:
+    """Raise DefinitionError for a Signal that is declared under two names."""
+    for name, signal in declared(cls).items():
+        if signal.name != name:
+            raise DefinitionError(
+                f"{cls.__qualname__}.{name} is the Signal that is called "
+                f"{signal.name!r} already; declare one of its own, {name} = Signal()."
+            )
 
 
 def check_declared(cls: type[Any], name: str) -> None:

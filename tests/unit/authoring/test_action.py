@@ -1,0 +1,195 @@
+"""``@action`` and ``using()``."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from saga_flow import (
+    FAIL,
+    DefinitionError,
+    DuplicateName,
+    InvalidName,
+    LostWorker,
+    Retry,
+    UnknownOption,
+    Unserialisable,
+    action,
+    registry,
+)
+from saga_flow.authoring.action import Action
+
+
+def charge(order_id: str, cents: int) -> str:
+    """Take the money."""
+    return f"{order_id}:{cents}"
+
+
+def test_the_function_stays_an_ordinary_callable() -> None:
+    made = action(charge)
+
+    assert made("o", 5) == "o:5"
+    assert (made.__name__, made.__doc__) == ("charge", "Take the money.")
+    assert inspect.signature(made) == inspect.signature(charge)
+
+
+def test_a_coroutine_function_stays_one() -> None:
+    @action
+    async def ship(order_id: str, self: str) -> str:
+        return order_id + self
+
+    assert asyncio.run(ship("a", self="b")) == "ab"
+    assert registry.action(ship.name).is_async is True
+
+
+def test_options_are_kept_in_the_definition() -> None:
+    @action
+    def refund(order_id: str) -> None: ...
+
+    made = action(
+        name="shop.charge",
+        aliases=["shop.bill"],
+        retry=Retry(attempts=5),
+        lost_worker=FAIL,
+        queue="slow",
+        optional=True,
+        fallback="none",
+        compensate=refund,
+    )(charge)
+
+    definition = registry.action("shop.bill")
+    assert definition.name == made.name == "shop.charge"
+    assert definition.function is charge
+    assert definition.rule.retry.attempts == 5
+    assert definition.rule.lost_worker is LostWorker.FAIL
+    assert definition.rule.queue == "slow"
+    assert (definition.optional, definition.fallback) == (True, "none")
+    assert definition.compensate == refund.name
+    assert definition.result_annotation is str
+
+
+def test_a_definition_tells_a_policy_of_one_try_from_none() -> None:
+    assert registry.action(action(charge).name).names_retry is False
+
+    made = action(retry=Retry(attempts=1))(charge)
+    assert registry.action(made.name).names_retry is True
+
+
+def test_using_changes_a_copy_only() -> None:
+    made = action(retry=Retry(attempts=2), queue="slow")(charge)
+    changed = made.using(retry=Retry(attempts=9))
+
+    assert changed.declared.rule.retry.attempts == 9
+    assert changed.declared.rule.queue == "slow"
+    assert made.declared.rule.retry.attempts == 2
+    assert changed.name == made.name
+    assert registry.action(made.name).rule.retry.attempts == 2
+
+
+@pytest.mark.parametrize("option", ["name", "aliases"])
+def test_a_name_is_not_for_one_call(option: str) -> None:
+    options: Any = {option: "x"}
+    with pytest.raises(UnknownOption, match=rf"using\({option}=...\) is not for one"):
+        action(charge).using(**options)
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["timeout", "expires_in", "heartbeat_timeout", "dispatch", "atomic", "redact"],
+)
+def test_an_option_that_is_yet_to_come_is_refused(option: str) -> None:
+    options: Any = {option: timedelta(seconds=1)}
+    said = rf"\({option}=...\) is not available yet in this release"
+    with pytest.raises(UnknownOption, match=said):
+        action(**options)(charge)
+    with pytest.raises(UnknownOption, match=said):
+        action(charge).using(**options)
+
+
+def test_a_misspelt_option_suggests_the_nearest() -> None:
+    options: Any = {"retries": 3}
+    with pytest.raises(UnknownOption, match=r"'retries'\. Did you mean 'retry'"):
+        action(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"retry": 3}, r"retry=3\) takes a Retry\(...\)"),
+        ({"lost_worker": "retry"}, "takes RETRY or FAIL"),
+        ({"optional": "yes"}, "takes a bool"),
+        ({"fallback": 0}, "add optional=True"),
+        ({"aliases": "shop.old"}, "takes a list of names"),
+        ({"compensate": charge}, "takes an action, not charge"),
+        ({"compensate": lambda: None}, "Decorate a named function with @action"),
+    ],
+)
+def test_an_illegal_value_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(DefinitionError, match=said):
+        action(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"name": "my action"}, {"name": ""}, {"aliases": ["x" * 192]}, {"queue": "a/b"}],
+)
+def test_an_ill_formed_name_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidName, match=next(iter(options))):
+        action(**options)
+
+
+def test_a_fallback_must_be_storable() -> None:
+    with pytest.raises(Unserialisable, match="the fallback of @action"):
+        action(optional=True, fallback=object())
+
+
+class Shop:
+    def charge(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda: None, "takes a function written with def"),
+        (Shop, "takes a function written with def"),
+        (functools.partial(charge, "o"), "takes a function written with def"),
+        (print, "takes a function written with def"),
+        (5, "takes a function written with def"),
+        (Shop.charge, r"can't take the method Shop\.charge"),
+    ],
+)
+def test_what_has_no_name_to_be_found_by_is_no_action(function: Any, said: str) -> None:
+    with pytest.raises(DefinitionError, match=said):
+        action(function)
+
+
+def test_an_action_is_decorated_once() -> None:
+    with pytest.raises(DefinitionError, match="is an action already"):
+        action(action(charge))
+
+
+def test_a_taken_name_is_refused() -> None:
+    @action(name="shop.charge")
+    def first() -> None: ...
+
+    with pytest.raises(DuplicateName, match=r"can't be the action 'shop\.charge'"):
+
+        @action(name="shop.charge")
+        def second() -> None: ...
+
+
+def test_an_annotation_that_can_t_be_resolved_shows_when_definitions_are_built() -> (
+    None
+):
+    def puzzling() -> str: ...
+
+    puzzling.__annotations__["return"] = "Nowhere"
+    made: Action[..., Any] = action(puzzling)
+
+    with pytest.raises(DefinitionError, match="'Nowhere' is not defined"):
+        registry.action(made.name)
