@@ -35,19 +35,19 @@ _held: dict[Holding, int] = {}
 """By each claim the thread that executes it."""
 
 
-def hold(kind: Kind, id: str, token: int) -> None:  # noqa: A002 - the row's own word
+def hold(kind: Kind, id: str, token: int) -> None:
     """Note that this process executes what it has claimed under *token*."""
     with _lock:
         _held[Holding(kind=kind, id=id, token=token)] = threading.get_ident()
 
 
-def drop(kind: Kind, id: str, token: int) -> None:  # noqa: A002 - as in hold()
+def drop(kind: Kind, id: str, token: int) -> None:
     """Note that it does no longer. Dropping twice is harmless."""
     with _lock:
         _held.pop(Holding(kind=kind, id=id, token=token), None)
 
 
-def holds(kind: Kind, id: str, token: int) -> bool:  # noqa: A002 - as in hold()
+def holds(kind: Kind, id: str, token: int) -> bool:
     """Whether the claim still stands here; False once this worker was found lost."""
     with _lock:
         return Holding(kind=kind, id=id, token=token) in _held
@@ -73,7 +73,7 @@ def clear() -> None:
 
 
 @contextmanager
-def holding(kind: Kind, id: str, token: int) -> Iterator[None]:  # noqa: A002 - as in hold()
+def holding(kind: Kind, id: str, token: int) -> Iterator[None]:
     """Hold the claim for the length of the block."""
     hold(kind, id, token)
     try:

@@ -13,6 +13,9 @@ from typing import Final
 from uuid import UUID
 
 from saga_flow import clock, conf, holdings, sweeps
+from saga_flow.engine import drive as passes
+from saga_flow.engine import perform as steps
+from saga_flow.engine import rollback as undos
 from saga_flow.records import Wake, Wanted
 
 logger = logging.getLogger(__name__)
@@ -27,22 +30,16 @@ _looked_at = float("-inf")
 
 def drive(run_id: str) -> None:
     """Drive a run, or its rollback, as far as it goes."""
-    from saga_flow.engine import drive as passes
-
     _do(f"run {run_id}", lambda: passes.drive(UUID(str(run_id))))
 
 
 def perform(step_id: str) -> None:
     """Perform a queued step."""
-    from saga_flow.engine import perform as steps
-
     _do(f"step {step_id}", lambda: steps.perform(int(step_id)))
 
 
 def undo(compensation_id: str) -> None:
     """Carry out one undo of a rollback."""
-    from saga_flow.engine import rollback as undos
-
     _do(f"undo {compensation_id}", lambda: undos.undo(int(compensation_id)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -11,8 +11,11 @@ from uuid import UUID
 from saga_flow import clock, sweeps
 from saga_flow.store import dialect, leases
 from saga_flow.sweeps import liveness
+from saga_flow.sweeps.report import SweepReport
 
 logger = logging.getLogger(__name__)
+
+NEVER: Final = float("-inf")
 
 RENEW: Final = 5.0
 """Seconds between two renewals of the lease, and between two tries to get it."""
@@ -38,16 +41,23 @@ def due(last: Mapping[str, float], now: float) -> list[str]:
     return [
         name
         for name, every in EVERY.items()
-        if now - last.get(name, float("-inf")) >= every - slack
+        if now - last.get(name, NEVER) >= every - slack
     ]
+
+
+def _unheard(name: str, report: SweepReport) -> None:
+    """Nobody listens."""
 
 
 @dataclass(slots=True)
 class Leader:
     """One worker's bid to lead, and what it does once it does."""
 
-    asked: float = float("-inf")
-    until: float = float("-inf")
+    tell: Callable[[str, SweepReport], None] = _unheard
+    """Hears of each sweep."""
+
+    asked: float = NEVER
+    until: float = NEVER
     swept: dict[str, float] = field(default_factory=dict)
     recorded: dict[str, float] = field(default_factory=dict)
 
@@ -72,18 +82,26 @@ class Leader:
             # Counted from before the question: in the database it ends later.
             self.until = now + leases.TERM.total_seconds() - MARGIN
         else:
-            self.until = float("-inf")
+            self.until = NEVER
 
     def _sweep(self, name: str, now: float) -> None:
-        if name == "doctor" or now - self.recorded.get(name, float("-inf")) >= RECORD:
-            self.recorded[name] = now
-            sweeps.run_and_record(name)
-        else:
-            sweeps.run(name)
+        try:
+            self.tell(name, self._run(name, now))
+        # One sweep that fails, say for a broken workflow, must not keep the others
+        # from finding the dead.
+        except Exception:
+            logger.exception("The sweep %s failed; its next turn comes", name)
+
+    def _run(self, name: str, now: float) -> SweepReport:
+        # The doctor's report says where its next page begins.
+        if name != "doctor" and now - self.recorded.get(name, NEVER) < RECORD:
+            return sweeps.run(name)
+        self.recorded[name] = now
+        return sweeps.run_and_record(name)
 
     def resign(self, worker: UUID) -> None:
         """Let another lead at once, if this worker does."""
         liveness.note(None)
         if clock.monotonic() < self.until:
-            self.until = float("-inf")
+            self.until = NEVER
             leases.give_up(leases.LEADER, worker)

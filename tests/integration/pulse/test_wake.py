@@ -11,7 +11,7 @@ import pytest
 from saga_flow import clock
 from saga_flow.models import ActionRun, FlowRun
 from saga_flow.records import Wake, Wanted
-from saga_flow.states import ActionStatus, FlowStatus, WorkerStatus
+from saga_flow.states import MAY_START_WORK, ActionStatus, FlowStatus, WorkerStatus
 from saga_flow.store import wake
 from tests.integration.pulse import rows
 
@@ -172,7 +172,7 @@ def test_no_other_step_is_hinted(
     assert sent == []
 
 
-@pytest.mark.parametrize("status", sorted(set(FlowStatus) - wake.MAY_START_WORK))
+@pytest.mark.parametrize("status", sorted(set(FlowStatus) - MAY_START_WORK))
 def test_no_sweep_sends_a_step_where_none_may_start(
     time: clock.FakeClock, sent: list[Wake], status: FlowStatus
 ) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from saga_flow import sweeps
+from saga_flow.exceptions import UnknownDefinition
 from saga_flow.holdings import Holding
 from saga_flow.pulse import leader
 from saga_flow.pulse.janitor import abandoned
@@ -67,7 +68,5 @@ def test_a_sweep_is_due_again_only_after_its_pause() -> None:
 
 
 def test_an_unknown_sweep_is_refused_with_the_known_names() -> None:
-    from saga_flow.exceptions import UnknownDefinition
-
-    with pytest.raises(UnknownDefinition, match="'dead_lines'.*due_work, deadlines"):
+    with pytest.raises(UnknownDefinition, match=r"'dead_lines'.*due_work, deadlines"):
         sweeps.run("dead_lines")
