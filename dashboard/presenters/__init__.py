@@ -1,0 +1,1 @@
+"""Records into what a template prints; pure, so that they are tested by tables."""

@@ -1,0 +1,1 @@
+"""One function a page: ask a door, hand records to a presenter, render."""
