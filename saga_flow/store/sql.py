@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -97,6 +97,12 @@ def literal(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in sorted(str(v) for v in values))
 
 
+@cache
+def quoted(column: str, vendor: str) -> str:
+    """A column's name, where *vendor* reserves the word."""
+    return f"`{column}`" if vendor == "mysql" else f'"{column}"'
+
+
 def placed(value: Any) -> str:
     """The text that stands for *value*."""
     return value.text if isinstance(value, Sql) else "%s"
@@ -168,8 +174,13 @@ def apply(update: RunUpdate, statements: Iterable[Statement]) -> None:
 
 
 def _update(update: Update) -> tuple[str, list[Any]]:
-    sets = ", ".join(f"{name} = {placed(v)}" for name, v in update.sets.items())
-    where = " AND ".join(f"{name} = {placed(v)}" for name, v in update.where.items())
+    vendor = dialect.connection().vendor
+    sets = ", ".join(
+        f"{quoted(name, vendor)} = {placed(v)}" for name, v in update.sets.items()
+    )
+    where = " AND ".join(
+        f"{quoted(name, vendor)} = {placed(v)}" for name, v in update.where.items()
+    )
     table = TABLES[update.model]
     parameters = bound(update.sets.values()) + bound(update.where.values())
     return f"UPDATE {table} SET {sets} WHERE {where}", parameters
@@ -191,20 +202,25 @@ def _insert(run: UUID, insert: Insert) -> tuple[str, list[Any]]:
                 shape.append(placed(value))
                 text.parameters.extend(bound((value,)))
         text.add((", " if number else "") + f"({', '.join(shape)})")
-    head, tail = _insert_frame(TABLES[insert.model], columns, insert.once)
+    head, tail = _insert_frame(TABLES[insert.model], columns, once=insert.once)
     return head + " VALUES " + "".join(text.text) + tail, text.parameters
 
 
 @lru_cache(maxsize=256)
-def _insert_frame(table: str, columns: tuple[str, ...], once: bool) -> tuple[str, str]:
-    names = ", ".join(f'"{c}"' if c == "order" else c for c in columns)
-    vendor = dialect.connection().vendor
+def _frame(
+    table: str, columns: tuple[str, ...], vendor: str, *, once: bool
+) -> tuple[str, str]:
+    names = ", ".join(quoted(column, vendor) for column in columns)
     if vendor == "mysql":
-        names = names.replace('"order"', "`order`")
         return f"INSERT {'IGNORE ' if once else ''}INTO {table} ({names})", ""
-    return f"INSERT INTO {table} ({names})", (
-        " ON CONFLICT DO NOTHING" if once else ""
-    )
+    tail = " ON CONFLICT DO NOTHING" if once else ""
+    return f"INSERT INTO {table} ({names})", tail
+
+
+def _insert_frame(
+    table: str, columns: tuple[str, ...], *, once: bool
+) -> tuple[str, str]:
+    return _frame(table, columns, dialect.connection().vendor, once=once)
 
 
 def apply_at_once(update: RunUpdate, statements: Sequence[Statement]) -> None:
@@ -256,7 +272,7 @@ def _at_once(
 def _add_update(text: _Text, name: str, update: Update) -> None:
     vendor_alias = dialect.alias()
     sets = ", ".join(
-        f"{column} = {_cast(update.model, column, value, vendor_alias)}"
+        f"{quoted(column, 'postgresql')} = {_cast(update.model, column, value, vendor_alias)}"
         for column, value in update.sets.items()
     )
     where = " AND ".join(
@@ -274,7 +290,7 @@ def _add_update(text: _Text, name: str, update: Update) -> None:
 def _add_insert(text: _Text, name: str, insert: Insert) -> None:
     vendor_alias = dialect.alias()
     columns = tuple(insert.rows[0])
-    head, tail = _insert_frame(TABLES[insert.model], columns, insert.once)
+    head, tail = _insert_frame(TABLES[insert.model], columns, once=insert.once)
     text.add(f", {name} AS ({head} ")
     for number, row in enumerate(insert.rows):
         chosen: list[str] = []
