@@ -10,9 +10,11 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.error import HTTPError
 
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.urls import reverse
 
 from examples.shop import drive, gate, outcome, processes, report
 from examples.shop.backend import stock
@@ -27,6 +29,7 @@ _LIMIT_SECONDS = 150.0
 _CLUSTER_PATIENCE = 15.0
 _WEB_PATIENCE = 5.0
 _WEB_READY_SECONDS = 30.0
+_WEB_LOOK_SECONDS = 0.2
 _PREFERRED_PORT = 8000
 _LOGIN = "demo"
 
@@ -43,11 +46,11 @@ def run(folder: Folder, *, once: bool) -> int:
     password = _open_shop()
     port = processes.free_port(_PREFERRED_PORT)
     with _services(folder, port) as services:
+        console = _console(port, services[1])
         result = _take_orders(folder, services, progress, began=began, once=once)
         print(report.table(result), flush=True)
         if result.faults:
             _point_to_logs(services)
-        console = _console(port, services[1])
         if not once:
             _stay(services, console, password)
     if once:
@@ -118,7 +121,7 @@ def _take_orders(
         deadline=began + _LIMIT_SECONDS,
         victim=victim,
     )
-    progress.say(f"{len(orders)} orders come in; two services work in the background")
+    progress.say(f"the cluster works, {len(orders)} orders come in")
     drive.start_all(under_way)
     found = drive.watch(under_way)
     return outcome.weigh(under_way, found, time.monotonic() - began)
@@ -133,7 +136,7 @@ def _point_to_logs(services: tuple[Service, ...]) -> None:
 
 def _console(port: int, web: Service) -> str:
     """Return the console's address once it answers; raises ServiceDied."""
-    address = f"http://127.0.0.1:{port}/sagas/"
+    address = f"http://127.0.0.1:{port}{reverse('saga_dashboard:home')}"
     limit = time.monotonic() + _WEB_READY_SECONDS
     # A proxy of the environment would not find this machine's own port.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -143,11 +146,12 @@ def _console(port: int, web: Service) -> str:
             with direct.open(address, timeout=5):
                 return address
         except OSError as error:
-            if time.monotonic() > limit:
+            # What answers with an error will not get better by waiting.
+            if isinstance(error, HTTPError) or time.monotonic() > limit:
                 raise ServiceDied(
                     f"the console at {address} does not answer ({error}); see {web.log}"
                 ) from error
-        time.sleep(0.2)
+        time.sleep(_WEB_LOOK_SECONDS)
 
 
 def _stay(services: tuple[Service, ...], console: str, password: str) -> None:
