@@ -1,0 +1,53 @@
+"""What ``handle()`` asks of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from saga_flow.records.rules import StepRule, UndoOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCall:
+    """``self.action(...)``, ready to be performed or replayed."""
+
+    name: str
+    arguments: str
+    rule: StepRule
+    undo: UndoOrder | None = None
+    optional: bool = False
+    fallback: str = "null"
+    """Encoded value of an optional step that gave up."""
+
+    fallback_annotation: Any = Any
+    """What the fallback is decoded as: it need not be of the result's kind."""
+
+    aliases: tuple[str, ...] = ()
+    annotation: Any = Any
+    """What the action's result is decoded as."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalCall:
+    """``self.signal(...).wait(...)``."""
+
+    name: str
+    annotation: Any = Any
+    timeout: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What a workflow may know of its own run."""
+
+    run_id: UUID
+    instance_id: str
+    run_number: int
+    version: str
+    history_size: int
+    """Recorded ordinals so far."""
+
+    should_continue_as_new: bool

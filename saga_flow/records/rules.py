@@ -1,0 +1,71 @@
+"""Options of steps, undos and starts, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+
+class LostWorker(StrEnum):
+    """What the death of a worker in mid-body does to the step."""
+
+    RETRY = "retry"
+    """Another attempt, from a budget of its own (at most three)."""
+
+    FAIL = "fail"
+    """The step fails, marked in doubt."""
+
+
+class UndoPolicy(StrEnum):
+    """What an undo that failed for good does to the rollback."""
+
+    STOP = "stop"
+    CONTINUE = "continue"
+
+
+class Duplicate(StrEnum):
+    """What a start does when the instance id is taken."""
+
+    REJECT = "reject"
+    RETURN_EXISTING = "return_existing"
+    ALLOW_AFTER_CLOSED = "allow_after_closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRule:
+    """A retry policy as it is stored on a row: plain data, classes by name."""
+
+    attempts: int = 1
+    delay: timedelta = timedelta()
+    backoff: float = 2.0
+    max_delay: timedelta | None = None
+    jitter: float = 0.0
+    non_retryable: tuple[str, ...] = ()
+    """Qualified names of exceptions that stop retrying; subclasses match."""
+
+    retry_on: tuple[str, ...] = ()
+    """If any: only these are retried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRule:
+    """The options of a step, as snapshotted when it is scheduled."""
+
+    retry: RetryRule = field(default_factory=RetryRule)
+    lost_worker: LostWorker = LostWorker.RETRY
+    queue: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoOrder:
+    """The undo of a step: data on the step's row."""
+
+    name: str
+    arguments: str
+    """Encoded; ``RESULT`` still stands for the step's own result."""
+
+    policy: str = ""
+    """stop, continue, or empty: the group's or the settings' word counts."""
+
+    on_own_failure: bool = False
