@@ -149,8 +149,10 @@ def _cluster(python: str, project: Path) -> Iterator[None]:
         yield
         assert process.poll() is None, (project / "cluster.log").read_text()
     finally:
-        # The group outlives its leader, so it is ended by its own id.
-        os.killpg(process.pid, signal.SIGTERM)
+        # Only the leader is asked to end: SIGTERM to the whole group kills django-q2's
+        # sentinel at once, and the leader then waits for it for ever. What is left
+        # of the group after that is killed.
+        process.terminate()
         _await_end(process)
 
 
@@ -160,6 +162,7 @@ def _await_end(process: subprocess.Popen[bytes]) -> None:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _shell(python: str, script: str, project: Path) -> str:
