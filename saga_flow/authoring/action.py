@@ -76,6 +76,8 @@ class Action(Generic[P, R]):
     records nothing.
     """
 
+    __name__: str
+
     def __init__(
         self, function: Callable[..., Any], declared: Declared, *, changed: bool = False
     ) -> None:

@@ -104,6 +104,10 @@ class Start(Generic[P, Rc_co]):
         """Start a run as :meth:`start` does; a rejection is an answer, no exception."""
         return ports.client().start(self._filled(args, kwargs), self._request)
 
+    def order(self, /, *args: P.args, **kwargs: P.kwargs) -> StartOrder:
+        """Return what :meth:`start` would ask for, checked and not yet asked."""
+        return self._filled(args, kwargs)
+
     def run_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[Rc_co]:
         """
         Start a run and drive it in this process until it has ended or waits.

@@ -186,7 +186,8 @@ def test_a_taken_name_is_refused() -> None:
 def test_an_annotation_that_can_t_be_resolved_shows_when_definitions_are_built() -> (
     None
 ):
-    def puzzling() -> str: ...
+    def puzzling() -> str:
+        return "?"
 
     puzzling.__annotations__["return"] = "Nowhere"
     made: Action[..., Any] = action(puzzling)

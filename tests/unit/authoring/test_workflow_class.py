@@ -34,7 +34,7 @@ def a_class(meta: dict[str, Any] | None = None, **body: Any) -> type[Workflow]:
     body.setdefault("handle", _handle)
     if meta is not None:
         body["Meta"] = type("Meta", (), meta)
-    return type(Workflow)("Flow", (Workflow,), {"__module__": __name__, **body})
+    return type("Flow", (Workflow,), {"__module__": __name__, **body})
 
 
 def definition_of(cls: type[Workflow]) -> registry.WorkflowDefinition:
