@@ -6,10 +6,13 @@ import os
 import tempfile
 from pathlib import Path
 
+from saga_flow import presets
 from settings.base import *
 
 SECRET_KEY = "known-to-everybody-and-so-for-tests-only"  # noqa: S105
 ALLOWED_HOSTS = ["testserver", "127.0.0.1", "localhost"]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.zoo"]
+Q_CLUSTER = presets.q_cluster(workers=2)
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 # Named by process, so that two runs at once on one machine keep apart.

@@ -1,0 +1,1 @@
+"""Workflows of every kind, for tests that need real processes."""
