@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.exceptions import MultipleObjectsReturned
@@ -29,6 +29,10 @@ class Selection:
 
     def __init__(self, filter_: Any) -> None:
         self.filter = filter_
+
+    def signalable(self) -> Selection:
+        """Return those of them that a signal would wake."""
+        return Selection(replace(self.filter, signalable=True))
 
     def handles(self) -> list[Handle[Any]]:
         """Return pinned handles of all of them, newest first."""

@@ -114,7 +114,7 @@ class Start(Generic[P, Rc_co]):
 
         Raises InsideTransaction within an open transaction, before any row is written.
         """
-        order = self._filled(args, kwargs)
+        order = replace(self._filled(args, kwargs), here=True)
         client = ports.client()
         client.refuse_inside(f"{self._definition.name}.run_sync()")
         answer = self._accepted(order)

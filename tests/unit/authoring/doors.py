@@ -153,6 +153,14 @@ class FakeClient:
             raise InsideTransaction(what)
 
 
+@dataclass(frozen=True)
+class FakeFilter:
+    """What was asked for."""
+
+    params: Mapping[str, Any]
+    signalable: bool = False
+
+
 class FakeRuns:
     """Lists every run there is, whatever the filter."""
 
@@ -183,7 +191,7 @@ class FakeQueries:
 
     def flow_filter(self, params: Mapping[str, Any], /) -> Any:
         self.filters.append(params)
-        return params
+        return FakeFilter(params=params)
 
     def snapshot(self, target: Target, /) -> Snapshot:
         self.targets.append(target)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import MultipleObjectsReturned
 
+import saga_flow
 from saga_flow import (
     CommandRejected,
     DefiniteFailure,
@@ -521,6 +522,16 @@ def test_what_a_filter_finds(queries: FakeQueries) -> None:
         found.get()
 
 
+def test_a_selection_can_be_narrowed_to_what_a_signal_would_wake(
+    queries: FakeQueries,
+) -> None:
+    found = flows.filter(status="waiting")
+
+    assert found.signalable().filter.signalable
+    assert not found.filter.signalable
+
+
+@pytest.mark.covers("M-RUN-3")
 def test_get_finds_the_only_one(queries: FakeQueries) -> None:
     found = flows.filter(instance_id="order-1")
 
@@ -528,4 +539,19 @@ def test_get_finds_the_only_one(queries: FakeQueries) -> None:
         found.get()
     assert found.first() is None
     queries.script = [snapshot()]
-    assert found.get().run_id == snapshot().run_id
+    for one in (found.get(), found.first()):
+        assert one is not None
+        assert one.run_id == snapshot().run_id
+
+
+@pytest.mark.covers("M-MISC-1")
+def test_a_host_can_add_to_the_entry_point(
+    queries: FakeQueries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_order(number: int) -> Handle[Any]:
+        return flows.load(f"order-{number}")
+
+    monkeypatch.setattr(flows, "of_order", of_order, raising=False)
+    queries.script = [snapshot()]
+
+    assert saga_flow.flows.of_order(1).instance_id == "order-1"  # type: ignore[attr-defined] # added at run time

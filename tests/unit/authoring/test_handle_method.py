@@ -246,6 +246,7 @@ def test_a_plain_function_is_no_step(what: Any) -> None:
         flow.action(what, "o", 5)
 
 
+@pytest.mark.covers("M-SAGA-11")
 @pytest.mark.parametrize(
     ("undo", "given"),
     [(lambda: None, "<lambda>"), (refund, "refund"), ("shop.refund", "'shop.refund'")],
@@ -486,6 +487,7 @@ OUTSIDE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.covers("M-ORD-3")
 @pytest.mark.parametrize("call", OUTSIDE.values(), ids=OUTSIDE.keys())
 def test_an_engine_call_outside_a_pass_is_refused(call: Callable[[Any], Any]) -> None:
     with pytest.raises(

@@ -123,8 +123,13 @@ def test_a_start_by_durable_name(client: FakeClient) -> None:
     flows.workflow(f"{__name__}.Checkout").start("o")
 
     assert the_order(client).arguments == '{"args":["o"],"kwargs":{}}'
+
+
+@pytest.mark.covers("M-RUN-5")
+def test_an_unknown_durable_name_is_refused(client: FakeClient) -> None:
     with pytest.raises(UnknownDefinition, match="Did you mean"):
-        flows.workflow(f"{__name__}.Chekout")
+        flows.workflow(f"{__name__}.Chekout").start("o")
+    assert client.calls == []
 
 
 @pytest.mark.parametrize(
