@@ -43,7 +43,7 @@ def operators_only(view: View[P]) -> View[P]:
 
     @wraps(view)
     def guarded(
-        request: HttpRequest, *args: P.args, **kwargs: P.kwargs
+        request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
         if isinstance(request.user, AnonymousUser):
             return redirect_to_login(request.get_full_path(), login_url())

@@ -79,16 +79,14 @@ def address(run: Snapshot) -> str:
 
 def _given(query: QueryDict) -> dict[str, Any]:
     # A form sends its empty fields too; they ask for nothing.
-    given = {
-        name: query.getlist(name) if name in SEVERAL else query[name]
-        for name in query
-        if name not in OWN
-    }
-    filled = {
-        name: [each for each in value if each] if name in SEVERAL else value.strip()
-        for name, value in given.items()
-    }
-    return {name: value for name, value in filled.items() if value or _odd(name)}
+    given = {name: _filled(query, name) for name in query if name not in OWN}
+    return {name: value for name, value in given.items() if value or _odd(name)}
+
+
+def _filled(query: QueryDict, name: str) -> str | list[str]:
+    if name in SEVERAL:
+        return [each for each in query.getlist(name) if each]
+    return query.get(name, "").strip()
 
 
 def _odd(name: str) -> bool:

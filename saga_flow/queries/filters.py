@@ -20,7 +20,7 @@ from django.utils.dateparse import parse_datetime
 
 from saga_flow import registry
 from saga_flow.exceptions import InvalidFilter
-from saga_flow.queries.spelling import did_you_mean
+from saga_flow.names import suggestion
 from saga_flow.states import (
     COMPLETED_BUCKET,
     FAILED_BUCKET,
@@ -96,7 +96,7 @@ def flow_filter(values: Mapping[str, Any]) -> FlowFilter:
     for name in values:
         if name not in NAMES:
             raise InvalidFilter(
-                f"There is no filter {name!r}.{did_you_mean(name, NAMES)} "
+                f"There is no filter {name!r}.{suggestion(name, NAMES)} "
                 f"Legal are {', '.join(NAMES)}."
             )
     given = {name: value for name, value in values.items() if value is not None}
@@ -141,7 +141,7 @@ def _bucket(name: str, value: Any) -> str:
 
 def _illegal(name: str, value: Any, legal: Iterable[str]) -> str:
     return (
-        f"{name}={value!r} is not legal.{did_you_mean(str(value), legal)} "
+        f"{name}={value!r} is not legal.{suggestion(str(value), legal)} "
         f"Legal are {', '.join(legal)}."
     )
 
