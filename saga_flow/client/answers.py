@@ -98,9 +98,7 @@ def _raise(answer: Answer) -> NoReturn:
     kind = _ERROR_OF.get(answer.outcome)
     if kind is None:
         kind = _by_command(answer)
-    raise kind(
-        answer.message, outcome=answer.outcome, reason=answer.rejection_reason
-    )
+    raise kind(answer.message, outcome=answer.outcome, reason=answer.rejection_reason)
 
 
 def _by_command(answer: Answer) -> type[CommandRejected]:

@@ -66,7 +66,6 @@ def _carry_out(command: Command, how: _Act) -> Answer:
 
 def _decide(command: Command, how: _Act) -> Answer:
     """Judge, act, and after a lost race judge afresh; never guess."""
-    run: Snapshot | None = None
     for _ in range(_ATTEMPTS):
         try:
             run = snapshot(command.target)
@@ -75,19 +74,9 @@ def _decide(command: Command, how: _Act) -> Answer:
         refusal = _general(command, run) or how.judge(run)
         if refusal is not None:
             return _refuse(command, run, *refusal)
-        try:
-            outcome = how.act(command, run)
-        except Refused:
-            continue
-        except _NoOp:
-            return _nothing_to_do(command, run)
-        except RollbackNotPlannable as error:
-            return _refuse(command, run, "rejected_not_plannable", str(error))
-        except TooManyPending:
-            return _refuse(command, run, "rejected_structural_limit", _too_many(run))
-        return answers.accepted(command, run, outcome or command.outcome)
-    if run is None:
-        raise AssertionError("unreachable")
+        answer = _try(command, run, how)
+        if answer is not None:
+            return answer
     return _refuse(
         command,
         run,
@@ -95,6 +84,21 @@ def _decide(command: Command, how: _Act) -> Answer:
         f"Run {run.run_id} kept changing while the command was tried {_ATTEMPTS} "
         "times (conflict_attempts_exhausted). Look at it again before you repeat.",
     )
+
+
+def _try(command: Command, run: Snapshot, how: _Act) -> Answer | None:
+    """Act on the run as it was read; None: it had moved on."""
+    try:
+        outcome = how.act(command, run)
+    except Refused:
+        return None
+    except _NoOp:
+        return _nothing_to_do(command, run)
+    except RollbackNotPlannable as error:
+        return _refuse(command, run, "rejected_not_plannable", str(error))
+    except TooManyPending:
+        return _refuse(command, run, "rejected_structural_limit", _too_many(run))
+    return answers.accepted(command, run, outcome or command.outcome)
 
 
 def _general(command: Command, run: Snapshot) -> tuple[str, str] | None:
@@ -282,9 +286,6 @@ def resume(target: Target, payload: str | None, request: Request) -> Answer:
 def repair(target: Target, request: Request) -> Answer:
     """Supply what an open run is missing; never raises because of a status."""
 
-    def judge(run: Snapshot) -> tuple[str, str] | None:
-        return None
-
     def act(command: Command, run: Snapshot) -> str | None:
         if run.status not in OPEN or run.status is FlowStatus.INTERRUPTED:
             raise _NoOp
@@ -297,7 +298,7 @@ def repair(target: Target, request: Request) -> Answer:
 
     return _carry_out(
         _command("repair", target, request, "repair_not_needed"),
-        _Act(judge=judge, act=act),
+        _Act(judge=lambda _run: None, act=act),
     )
 
 
@@ -321,4 +322,3 @@ def archive(target: Target, request: Request) -> Answer:
         _command("archive", target, request, "archive_not_needed"),
         _Act(judge=judge, act=act),
     )
-

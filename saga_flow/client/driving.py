@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from saga_flow import pulse
 from saga_flow.engine import drive as engine
 from saga_flow.store import history, starts, transaction
 
@@ -16,12 +17,13 @@ def drive(run_id: UUID) -> None:
     """
     transaction.refuse_inside("run_sync() was called")
     before: tuple[object, ...] | None = None
-    while True:
-        engine.drive(run_id)
-        now = history.progress(run_id)
-        if now is None or not now[0] or now == before:
-            return
-        before = now
+    with pulse.beating():
+        while True:
+            engine.drive(run_id)
+            now = history.progress(run_id)
+            if now is None or not now[0] or now == before:
+                return
+            before = now
 
 
 def uncommitted(run_id: UUID) -> bool:

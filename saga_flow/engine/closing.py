@@ -132,4 +132,3 @@ def fail_definitely(claim: Claim, gathered: Gathered, error: BaseException) -> b
     """Stored facts can't be reconciled: closed as failed, nothing is undone."""
     passes.fail_now(claim, gathered, error_text(error, category="definite"))
     return False
-

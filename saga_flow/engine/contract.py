@@ -42,8 +42,10 @@ def by_ordinal(facts: Facts, *, run: UUID, position: int) -> dict[int, Recorded]
             count += 1
             if recorded.sequence is not None:
                 found[recorded.sequence] = recorded
-    if count != position or len(found) != count or any(
-        ordinal not in found for ordinal in range(position)
+    if (
+        count != position
+        or len(found) != count
+        or any(ordinal not in found for ordinal in range(position))
     ):
         raise DefiniteFailure(
             f"The recorded history of run {run} is broken: its row says "

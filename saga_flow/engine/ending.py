@@ -30,9 +30,9 @@ def expire(run: UUID) -> bool:
         return False
     try:
         first = planning.plan(history.steps(run), instance_id=known.instance_id)
-    except RollbackNotPlannable as error:
-        logger.warning("run=%s is overdue, but held off: %s", run, error)
-        rollback.hold_off(run, str(error))
+    except RollbackNotPlannable as unplannable:
+        logger.warning("run=%s is overdue, but held off: %s", run, unplannable)
+        rollback.hold_off(run, str(unplannable))
         return False
     error = RunExpired(
         instance_id=known.instance_id,

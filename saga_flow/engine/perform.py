@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from random import Random  # noqa: TID251 - spreads retries, decides nothing
 from typing import Any, Final
 from uuid import UUID
 
@@ -30,7 +30,7 @@ from saga_flow.store.options import load_rule
 from saga_flow.store.transaction import atomic, in_test_case
 
 _MESSAGE_BYTES: Final = 512
-_CHANCE: Final = random.Random()  # noqa: S311 - spreads retries, guards nothing
+_CHANCE: Final = Random()  # noqa: S311 - guards nothing
 
 
 class WorkerLost(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -24,6 +25,7 @@ from saga_flow.store import (
     dialect,
     history,
     rollback,
+    undoing,
     undos,
     workers,
 )
@@ -72,7 +74,7 @@ def drive(run: UUID, owner: UUID) -> None:
 
 
 def _give_back(claim: Claim) -> None:
-    """Somebody goes on from what is committed; if this fails, the janitor sees to it."""
+    """Somebody else goes on from what is committed; failing this, the janitor helps."""
     try:
         dialect.connection().close_if_unusable_or_obsolete()
         rollback.give_back(claim)
@@ -114,7 +116,8 @@ class _Driver:
 
     def _drain(self) -> _Park | None:
         """Wait for steps in flight; give up on those whose worker has died."""
-        if self.claim.drain_until is None:
+        until = self.claim.drain_until
+        if until is None:
             return None
         in_flight = history.in_flight(self.claim.run)
         living = [step for step in in_flight if self._lives(step)]
@@ -124,11 +127,11 @@ class _Driver:
                 self._read()
             self.claim = replace(self.claim, drain_until=None)
             return None
-        if self.now() >= self.claim.drain_until:
+        if self.now() >= until:
             return None
         names = ", ".join(f"{step.sequence} ({step.name})" for step in living)
         return _Park(
-            until=self.claim.drain_until,
+            until=until,
             reason=f"rolling back; waiting for step {names} to settle",
         )
 
@@ -143,11 +146,9 @@ class _Driver:
             token=step.token,
         )
         failed = replace(step, status=ActionStatus.FAILED, in_doubt=True)
-        try:
+        # if its outcome came first, it is in the plan that is read next
+        with suppress(ClaimLost):
             undos.give_up_lost(self.claim, lost, planning.plan_one(failed))
-        except ClaimLost:
-            # its outcome came first, and is in the plan that is read next
-            pass
         return False
 
     def _next(self) -> UndoFacts | _Park | None:
@@ -183,10 +184,10 @@ class _Driver:
                 until=self.now() + _NO_CODE,
                 reason=f"rolling back; this build has no action {undo.name!r}",
             )
-        started = undos.start(self.claim, undo)
+        started = undoing.start(self.claim, undo)
         with holdings.holding("undo", str(undo.id), started.token):
             outcome, leave = _attempt(self.claim, started, self.now)
-            undos.settle(self.claim.run, started, outcome)
+            undoing.settle(self.claim.run, started, outcome)
         if leave is not None:
             raise leave
         # its own outcome is one arrival; any other one means reading the plan again

@@ -254,5 +254,3 @@ def _surface(pass_: Pass, body: _Body, outcome: Outcome) -> Any:
         _give_up(pass_, body.sequence, call.name)
         return codec.decode(call.fallback, what=f"fallback of {call.name}")
     raise _failure(outcome.name, body.sequence, outcome.attempt, outcome.error)
-
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from saga_flow.records import Wait
 
 
@@ -12,6 +14,14 @@ class Unwind(BaseException):
     Whoever swallows it all the same only delays it: the pass has noted it, and each
     later engine call raises it again.
     """
+
+
+class Returned(Unwind):
+    """``handle()`` came to its end; never raised."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        super().__init__("returned")
 
 
 class Suspended(Unwind):

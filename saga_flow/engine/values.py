@@ -41,9 +41,7 @@ def side_effect(
         return codec.decode(recorded.value or "null", annotation, what=what)
     if kind is SideEffectKind.SIDE_EFFECT and history.is_unwanted(pass_.claim.run):
         raise pass_.leave(Outdone())
-    text = codec.encode(
-        factory(), what=what, limit=conf.get().MAX_PAYLOAD_BYTES
-    )
+    text = codec.encode(factory(), what=what, limit=conf.get().MAX_PAYLOAD_BYTES)
     pass_.pending.side_effects.append(
         NewSideEffect(sequence=ordinal, kind=kind, key=key, value=text)
     )

@@ -44,11 +44,14 @@ def wait_signal(pass_: Pass, call: SignalCall) -> Any:
     delivery = next((s for s in pass_.unread if s.name == call.name), None)
     if delivery is not None:
         return _take(pass_, call, ordinal, marker, delivery)
-    if marker is not None and marker.timeout_at is not None:
-        if marker.timeout_at <= pass_.now():
-            _time_out(pass_, marker)
-            raise SignalTimedOut(name=call.name, sequence=ordinal)
+    if marker is not None and _is_over(pass_, marker):
+        _time_out(pass_, marker)
+        raise SignalTimedOut(name=call.name, sequence=ordinal)
     raise pass_.leave(Suspended(_signal_wait(pass_, call, ordinal, marker)))
+
+
+def _is_over(pass_: Pass, marker: SignalFacts) -> bool:
+    return marker.timeout_at is not None and marker.timeout_at <= pass_.now()
 
 
 def _payload(call: SignalCall, text: str | None) -> Any:
@@ -74,9 +77,7 @@ def _take(
         )
     )
     pass_.pending.lines.append(
-        Line(
-            type="signal.consumed", step=ordinal, data=f'{{"name":"{call.name}"}}'
-        )
+        Line(type="signal.consumed", step=ordinal, data=f'{{"name":"{call.name}"}}')
     )
     return _payload(call, delivery.payload)
 
@@ -111,15 +112,13 @@ def _signal_wait(
     )
 
 
-def sleep(
-    pass_: Pass, duration: timedelta | None, until: datetime | None
-) -> None:
+def sleep(pass_: Pass, duration: timedelta | None, until: datetime | None) -> None:
     """Wait durably; a short sleep is sat out in the pass, and recorded as fired."""
     ordinal, timer = pass_.take("a timer", TimerFacts)
     if timer is not None and timer.status is TimerStatus.FIRED:
         return
     if timer is None:
-        fire_at = until if until is not None else pass_.now() + (duration or timedelta())
+        fire_at = until or pass_.now() + (duration or timedelta())
     else:
         fire_at = timer.fire_at
     remaining = fire_at - pass_.now()

@@ -147,7 +147,9 @@ class FlowRun(models.Model):
             models.Index(fields=("wake_at",), name="saga_flow_run_due"),
             # the deadlines sweep, one status at a time, so that closed runs
             # never sit at the head of a batch
-            models.Index(fields=("status", "expires_at"), name="saga_flow_run_deadline"),
+            models.Index(
+                fields=("status", "expires_at"), name="saga_flow_run_deadline"
+            ),
             # the lists by status, newest first, and the list of all
             models.Index(
                 fields=("status", "sort_at", "id"), name="saga_flow_run_by_status"

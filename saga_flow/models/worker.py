@@ -62,4 +62,4 @@ class Lease(models.Model):
         default_permissions = ()
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)

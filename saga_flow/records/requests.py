@@ -88,6 +88,8 @@ class StartOrder:
     expires_in: timedelta | None = None
     run_after: timedelta | None = None
     on_duplicate: Duplicate = Duplicate.REJECT
+    here: bool = False
+    """The caller drives it at once in this process, so no job is sent for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

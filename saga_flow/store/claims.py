@@ -136,9 +136,7 @@ def _at_once(update: RunUpdate, status: FlowStatus) -> tuple[Any, ...]:
     return row
 
 
-def _claim(
-    run: UUID, owner: UUID, status: FlowStatus, row: tuple[Any, ...]
-) -> Claim:
+def _claim(run: UUID, owner: UUID, status: FlowStatus, row: tuple[Any, ...]) -> Claim:
     read = dict(zip(_READ, row, strict=False))
     for name in _TIMES:
         read[name] = dialect.to_datetime(read[name])

@@ -180,9 +180,7 @@ def _alone(
     status: CommandStatus,
     extra: Mapping[str, Any],
 ) -> None:
-    columns = row(
-        command, run=run, instance_id=instance_id, status=status, extra=extra
-    )
+    columns = row(command, run=run, instance_id=instance_id, status=status, extra=extra)
     statement = Insert(model=FlowCommand, rows=[columns])
 
     def attempt() -> None:
@@ -242,4 +240,3 @@ def _answer(found: FlowCommand) -> Answer:
         message=found.message,
         idempotent=True,
     )
-

@@ -327,4 +327,3 @@ def observe(run: UUID, error: str) -> None:
     FlowRun.objects.using(dialect.alias()).filter(pk=run).update(
         last_error=bounded(error, 1024)
     )
-

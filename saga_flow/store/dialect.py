@@ -56,8 +56,8 @@ def read_now() -> datetime:
         return clock.now()
     with wrapper.cursor() as cursor:
         cursor.execute(f"SELECT {text}")
-        value = cursor.fetchone()[0]
-    return to_datetime(value)
+        value: datetime = to_datetime(cursor.fetchone()[0])
+    return value
 
 
 def to_datetime(value: Any) -> Any:

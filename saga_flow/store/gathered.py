@@ -22,6 +22,7 @@ from saga_flow.records import (
     Outcome,
     StepCall,
     TakenSignal,
+    Try,
 )
 from saga_flow.states import ActionStatus, SignalStatus, TimerStatus
 from saga_flow.store import dialect, journal
@@ -115,6 +116,33 @@ def attempt_row(run: UUID, sequence: int, attempt: int, outcome: str) -> Insert:
     )
 
 
+def another_attempt(claim: Claim, step: Try) -> list[Statement]:
+    """Begin one more try of an inline step; a try that a death cut short is kept."""
+    lost = step.status is ActionStatus.RUNNING
+    begin = Update(
+        model=ActionRun,
+        sets={
+            "status": ActionStatus.RUNNING.value,
+            "attempt": step.attempt + 1,
+            "lost_attempts": step.lost_attempts + (1 if lost else 0),
+            "token": claim.epoch,
+            "worker": claim.owner,
+            "available_at": None,
+            "started_at": dialect.now(),
+        },
+        where={
+            "run_id": claim.run,
+            "sequence": step.sequence,
+            "status": step.status.value,
+            "attempt": step.attempt,
+            "token": step.token,
+        },
+    )
+    if not lost:
+        return [begin]
+    return [begin, attempt_row(claim.run, step.sequence, step.attempt, "lost")]
+
+
 def lines_of(gathered: Gathered) -> list[Line]:
     """The journal lines of what was decided since the last commit."""
     lines = [] if gathered.held is None else [outcome_line(gathered.held)]
@@ -144,7 +172,7 @@ def statements_of(claim: Claim, gathered: Gathered) -> list[Statement]:
     if gathered.side_effects:
         found.append(_side_effects(claim, gathered))
     for taken in gathered.taken:
-        found.extend(_take(claim, taken))
+        found.extend(_take(taken))
     found.extend(_time_out(marker) for marker in gathered.timed_out)
     found.extend(_fire(timer) for timer in gathered.fired)
     if gathered.timers:
@@ -183,7 +211,7 @@ def _side_effects(claim: Claim, gathered: Gathered) -> Insert:
     )
 
 
-def _take(claim: Claim, taken: TakenSignal) -> Iterable[Update]:
+def _take(taken: TakenSignal) -> Iterable[Update]:
     now = dialect.now()
     ends: dict[str, Any] = {
         "status": SignalStatus.CONSUMED.value,

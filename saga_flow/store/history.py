@@ -229,6 +229,13 @@ def run_of_undo(undo: int) -> UUID | None:
     return rows.values_list("run_id", flat=True).first()
 
 
+def undo(row: int) -> UndoFacts:
+    """One undo."""
+    rows = CompensationRun.objects.using(dialect.alias())
+    found = rows.values_list(*_UNDO).get(pk=row)
+    return _undo(dict(zip(_UNDO, found, strict=True)))
+
+
 def undos(run: UUID) -> tuple[UndoFacts, ...]:
     """All undos of *run*, in the order in which they are done."""
     found = _rows(CompensationRun, _UNDO, _undo, run)
@@ -248,9 +255,7 @@ def load(run: UUID) -> Facts:
             _rows(FlowTimer, ("id", "sequence", "status", "fire_at"), _timer, run)
         ),
         side_effects=_by_ordinal(
-            _rows(
-                SideEffect, ("sequence", "kind", "key", "value"), _side_effect, run
-            )
+            _rows(SideEffect, ("sequence", "kind", "key", "value"), _side_effect, run)
         ),
         children=_by_ordinal(
             _rows(

@@ -48,8 +48,7 @@ def _record(run: UUID, held: Outcome, plan_one: PlanOne) -> None:
             where=(guards.IS_OPEN,),
             sets={
                 "wake_at": Sql(
-                    f"CASE WHEN status IN ({woken})"
-                    f" THEN {now.text} ELSE wake_at END",
+                    f"CASE WHEN status IN ({woken}) THEN {now.text} ELSE wake_at END",
                     now.parameters,
                 ),
                 "history_seq": journal.plus(1),
@@ -132,5 +131,3 @@ def refuse(run: UUID, held: Outcome) -> None:
     except Refused:
         # the run has been pruned: there is nothing left to write to
         return
-
-

@@ -21,11 +21,11 @@ from saga_flow.records import (
     Wake,
     Wanted,
 )
-from saga_flow.states import ActionStatus, FlowStatus
+from saga_flow.states import FlowStatus
 from saga_flow.store import dialect, guards, journal, outbox, settlement
 from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import (
-    attempt_row,
+    another_attempt,
     lines_of,
     new_markers,
     new_steps,
@@ -35,7 +35,6 @@ from saga_flow.store.gathered import (
 from saga_flow.store.sql import (
     RunUpdate,
     Statement,
-    Update,
     apply,
     apply_at_once,
     run_statement,
@@ -57,71 +56,35 @@ def commit_step(
     statements = statements_of(claim, gathered)
     if step is not None:
         statements.append(new_steps(claim, (step,)))
-        lines.append(
-            journal.line("action.started", step.sequence, name=step.call.name)
-        )
+        lines.append(journal.line("action.started", step.sequence, name=step.call.name))
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,
-        where=(
-            guards.RUNNING,
-            guards.leased(claim.owner, claim.epoch),
-            guards.NO_INTENT,
-        ),
+        where=_at_work(claim),
         sets=_run_sets(gathered, len(lines), position),
     )
     _commit(update, statements, by_key=_is_by_key(gathered))
 
 
-def reclaim_step(
-    claim: Claim, gathered: Gathered, step: Try, position: int
-) -> None:
+def reclaim_step(claim: Claim, gathered: Gathered, step: Try, position: int) -> None:
     """
     Row 25: begin another attempt of an inline step.
 
     Either its retry delay is over, or a worker died in its body: then that attempt
     is kept as lost. Raises ClaimLost when the old owner's outcome came first.
     """
-    lost = step.status is ActionStatus.RUNNING
     lines = lines_of(gathered)
     lines.append(
         journal.line(
             "action.started", step.sequence, name=step.name, attempt=step.attempt + 1
         )
     )
-    now = dialect.now()
     statements = statements_of(claim, gathered)
-    statements.append(
-        Update(
-            model=ActionRun,
-            sets={
-                "status": ActionStatus.RUNNING.value,
-                "attempt": step.attempt + 1,
-                "lost_attempts": step.lost_attempts + (1 if lost else 0),
-                "token": claim.epoch,
-                "worker": claim.owner,
-                "available_at": None,
-                "started_at": now,
-            },
-            where={
-                "run_id": claim.run,
-                "sequence": step.sequence,
-                "status": step.status.value,
-                "attempt": step.attempt,
-                "token": step.token,
-            },
-        )
-    )
-    if lost:
-        statements.append(attempt_row(claim.run, step.sequence, step.attempt, "lost"))
+    statements.extend(another_attempt(claim, step))
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,
-        where=(
-            guards.RUNNING,
-            guards.leased(claim.owner, claim.epoch),
-            guards.NO_INTENT,
-        ),
+        where=_at_work(claim),
         sets=_run_sets(gathered, len(lines), position),
     )
     _commit(update, statements)
@@ -143,12 +106,7 @@ def suspend(claim: Claim, gathered: Gathered, wait: Wait, position: int) -> None
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,
-        where=(
-            guards.RUNNING,
-            guards.leased(claim.owner, claim.epoch),
-            guards.NO_INTENT,
-            guards.inbox_is(claim.inbox),
-        ),
+        where=(*_at_work(claim), guards.inbox_is(claim.inbox)),
         sets={
             **_run_sets(gathered, len(lines), position),
             "status": FlowStatus.WAITING.value,
@@ -169,11 +127,7 @@ def give_up_slice(claim: Claim, gathered: Gathered, position: int | None) -> Non
     statements = [*statements_of(claim, gathered), *journal.insert(claim.run, lines)]
     update = RunUpdate(
         run=claim.run,
-        where=(
-            guards.RUNNING,
-            guards.leased(claim.owner, claim.epoch),
-            guards.NO_INTENT,
-        ),
+        where=_at_work(claim),
         sets={
             **_run_sets(gathered, len(lines), position),
             "status": FlowStatus.WAITING.value,
@@ -283,6 +237,14 @@ def drive(claim: Claim) -> Wake:
     return Wake(kind=Wanted.DRIVE, id=str(claim.run), queue=claim.queue)
 
 
+def _at_work(claim: Claim) -> tuple[Sql, ...]:
+    return (
+        guards.RUNNING,
+        guards.leased(claim.owner, claim.epoch),
+        guards.NO_INTENT,
+    )
+
+
 def _perform(claim: Claim, gathered: Gathered) -> Iterable[Wake]:
     if not gathered.steps:
         return
@@ -318,9 +280,7 @@ def _is_by_key(gathered: Gathered) -> bool:
     return not (gathered.taken or gathered.tags or gathered.gave_up)
 
 
-def _run_sets(
-    gathered: Gathered, lines: int, position: int | None
-) -> dict[str, Any]:
+def _run_sets(gathered: Gathered, lines: int, position: int | None) -> dict[str, Any]:
     sets: dict[str, Any] = {
         "history_seq": journal.plus(lines),
         "passes": Sql("passes + 1"),

@@ -161,15 +161,13 @@ def _enter(ending: Ending) -> FlowStatus:
         lines = [*lines_of(ending.gathered), *ending.lines, started, *told]
         if ending.command is not None:
             command_rows.number(ending.command, ending.run)
-        _more(ending.run, len(lines), _planned(bool(plans), bool(in_flight)))
+        _more(ending.run, len(lines), _planned(len(plans), len(in_flight)))
         _journal(ending.run, lines)
-        outbox.send(
-            Wake(kind=Wanted.DRIVE, id=str(ending.run), queue=ending.queue)
-        )
+        outbox.send(Wake(kind=Wanted.DRIVE, id=str(ending.run), queue=ending.queue))
     return FlowStatus.CANCELLING
 
 
-def _planned(plans: bool, in_flight: bool) -> dict[str, Any]:
+def _planned(plans: int, in_flight: int) -> dict[str, Any]:
     sets: dict[str, Any] = {
         "compensation_state": (
             CompensationState.PENDING if plans else CompensationState.NONE
@@ -211,7 +209,8 @@ LONGEST_HOLD: Final = timedelta(minutes=5)
 
 def hold_window(holds: int) -> timedelta:
     """How long a run that was held off *holds* times before is held off now."""
-    return min(FIRST_HOLD * 2 ** min(holds, 10), LONGEST_HOLD)
+    window: timedelta = FIRST_HOLD * 2 ** min(holds, 10)
+    return min(window, LONGEST_HOLD)
 
 
 def hold_off(run: UUID, error: str) -> None:
@@ -268,9 +267,7 @@ def give_back(claim: Claim) -> None:
                     sets={"lease_owner": None, "wake_at": dialect.now()},
                 )
             )
-            outbox.send(
-                Wake(kind=Wanted.DRIVE, id=str(claim.run), queue=claim.queue)
-            )
+            outbox.send(Wake(kind=Wanted.DRIVE, id=str(claim.run), queue=claim.queue))
 
     retried(attempt)
 
@@ -350,4 +347,3 @@ def unfinished(run: UUID) -> dict[str, Any] | None:
         "cause": {"type": cause.type, "message": cause.message} if cause else None,
         "left": [row["sequence"] for row in rows],
     }
-

@@ -272,7 +272,7 @@ def _at_once(
 def _add_update(text: _Text, name: str, update: Update) -> None:
     vendor_alias = dialect.alias()
     sets = ", ".join(
-        f"{quoted(column, 'postgresql')} = {_cast(update.model, column, value, vendor_alias)}"
+        f'"{column}" = {_cast(update.model, column, value, vendor_alias)}'
         for column, value in update.sets.items()
     )
     where = " AND ".join(

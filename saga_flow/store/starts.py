@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -13,6 +12,7 @@ from weakref import WeakKeyDictionary
 from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from saga_flow.exceptions import ConflictError
 from saga_flow.ids import uuid7
 from saga_flow.models import FlowCommand, FlowRun, FlowTag
 from saga_flow.records import Duplicate, Line, StartOrder, Wake, Wanted
@@ -69,20 +69,22 @@ def start(order: StartOrder, command: Command) -> Started:
     """
     for _ in range(ROUNDS):
         current = _current(order)
-        if current is None:
-            begin, run_number = _insert_run, 1
-        elif current.status == FlowStatus.RESERVED and order.arguments is not None:
-            return _start_reserved(order, command, current)
-        elif _may_follow(order, current):
-            begin, run_number = _succeed(current), current.run_number + 1
-        else:
-            raise Taken(current.pk, FlowStatus(current.status), current.run_number)
+        if current is not None and current.status == FlowStatus.RESERVED:
+            if order.arguments is not None:
+                return _start_reserved(order, command, current)
+            raise _taken(current)
+        if current is not None and not _may_follow(order, current):
+            raise _taken(current)
         try:
-            return retried(partial(_begin, order, command, begin, run_number))
+            return retried(partial(_begin, order, command, current))
         except (IntegrityError, Refused):
-            if _current(order) is None and current is None:
-                raise
-    raise Taken(current.pk, FlowStatus(current.status), current.run_number)
+            # somebody else was first: judge their run, or try again if it is gone
+            continue
+    raise ConflictError(run_id=order.instance_id, reason="conflict_attempts_exhausted")
+
+
+def _taken(current: FlowRun) -> Taken:
+    return Taken(current.pk, FlowStatus(current.status), current.run_number)
 
 
 def _current(order: StartOrder) -> FlowRun | None:
@@ -99,45 +101,36 @@ def _may_follow(order: StartOrder, current: FlowRun) -> bool:
     return allowed and current.status in TERMINAL
 
 
-def _begin(
-    order: StartOrder,
-    command: Command,
-    insert: Callable[[UUID, StartOrder, int], None],
-    run_number: int,
-) -> Started:
+def _begin(order: StartOrder, command: Command, before: FlowRun | None) -> Started:
     run = uuid7()
+    run_number = 1 if before is None else before.run_number + 1
     with atomic():
-        insert(run, order, run_number)
+        if before is not None:
+            _make_way(before)
+        _insert_run(run, order, run_number)
         _label(run, order)
         _command(run, order, command)
-        if order.arguments is not None:
+        if order.arguments is not None and not order.here:
             _enqueue(run, order)
         _remember(run)
     return Started(run=run, run_number=run_number)
 
 
 def _insert_run(run: UUID, order: StartOrder, run_number: int) -> None:
-    run_statement(
-        run, Insert(model=FlowRun, rows=[_run_row(run, order, run_number)])
-    )
+    run_statement(run, Insert(model=FlowRun, rows=[_run_row(run, order, run_number)]))
     for statement in journal.insert(run, (_first_line(order),)):
         run_statement(run, statement)
 
 
-def _succeed(old: FlowRun) -> Callable[[UUID, StartOrder, int], None]:
-    """Make way first: the closed run stops being the instance's current one."""
-
-    def insert(run: UUID, order: StartOrder, run_number: int) -> None:
-        guard(
-            RunUpdate(
-                run=old.pk,
-                where=(guards.CLOSED, Sql("is_current")),
-                sets={"is_current": None},
-            )
+def _make_way(old: FlowRun) -> None:
+    """The closed run stops being the instance's current one."""
+    guard(
+        RunUpdate(
+            run=old.pk,
+            where=(guards.CLOSED, Sql("is_current")),
+            sets={"is_current": None},
         )
-        _insert_run(run, order, run_number)
-
-    return insert
+    )
 
 
 def _first_line(order: StartOrder) -> Line:
@@ -269,7 +262,8 @@ def _start_reserved(order: StartOrder, command: Command, held: FlowRun) -> Start
             _command(held.pk, order, command)
             for statement in journal.insert(held.pk, (_first_line(order),)):
                 run_statement(held.pk, statement)
-            _enqueue(held.pk, order)
+            if not order.here:
+                _enqueue(held.pk, order)
         return Started(run=held.pk, run_number=held.run_number)
 
     return retried(attempt)

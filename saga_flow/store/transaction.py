@@ -8,9 +8,9 @@ Inside a transaction of the host nothing is retried: the error is the host's to 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from random import Random
 from typing import Final, TypeVar
 
 from django.db import OperationalError, transaction
@@ -25,7 +25,7 @@ T = TypeVar("T")
 ATTEMPTS: Final = 6
 _PG_TRANSIENT: Final = frozenset({"40001", "40P01", "55P03"})
 _MYSQL_TRANSIENT: Final = frozenset({1205, 1213, 1020})
-_JITTER: Final = random.Random()  # noqa: S311 - spreads retries, guards nothing
+_JITTER: Final = Random()  # noqa: S311 - guards nothing
 
 
 class Refused(Exception):
@@ -52,13 +52,18 @@ def in_host_transaction() -> bool:
     wrapper = dialect.connection()
     if not wrapper.in_atomic_block:
         return not wrapper.get_autocommit()
-    return any(not block._from_testcase for block in wrapper.atomic_blocks)
+    return not all(_is_a_tests(block) for block in wrapper.atomic_blocks)
 
 
 def in_test_case() -> bool:
     """Whether Django's TestCase has a block open around everything."""
     wrapper = dialect.connection()
-    return any(block._from_testcase for block in wrapper.atomic_blocks)
+    return any(_is_a_tests(block) for block in wrapper.atomic_blocks)
+
+
+def _is_a_tests(block: object) -> bool:
+    # Django marks the blocks of its own TestCase by this attribute alone
+    return bool(getattr(block, "_from_testcase", False))
 
 
 def refuse_inside(what: str) -> None:
