@@ -24,7 +24,7 @@ from saga_flow import registry
 from saga_flow.authoring.annotations import returned
 from saga_flow.authoring.retry import Retry
 from saga_flow.exceptions import DefinitionError, UnknownOption
-from saga_flow.names import MAX_QUEUE, identifier, suggestion
+from saga_flow.names import identifier, suggestion
 from saga_flow.records import LostWorker, StepRule
 from saga_flow.serialization import encode
 
@@ -45,13 +45,20 @@ class ActionOptions(TypedDict, total=False):
     optional: bool
     fallback: Any
     compensate: Action[..., Any]
-    queue: str
 
 
 _OPTIONS: Final = frozenset(ActionOptions.__annotations__)
 _OF_THE_DEFINITION: Final = frozenset({"name", "aliases"})
 _LATER: Final = frozenset(
-    {"timeout", "expires_in", "heartbeat_timeout", "dispatch", "atomic", "redact"}
+    {
+        "atomic",
+        "dispatch",
+        "expires_in",
+        "heartbeat_timeout",
+        "queue",
+        "redact",
+        "timeout",
+    }
 )
 
 
@@ -270,10 +277,6 @@ def _rule(options: Mapping[str, Any], base: StepRule, what: str) -> StepRule:
         changes["retry"] = _instance(options, "retry", Retry, what).rule()
     if "lost_worker" in options:
         changes["lost_worker"] = _instance(options, "lost_worker", LostWorker, what)
-    if "queue" in options:
-        changes["queue"] = identifier(
-            options["queue"], what=f"{what}(queue=...)", limit=MAX_QUEUE
-        )
     return replace(base, **changes)
 
 

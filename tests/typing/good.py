@@ -87,7 +87,7 @@ class Checkout(Workflow):
         assert_type(undoable.compensate_on_own_failure().run(), str)
         step.compensate_with(refund, order_id, RESULT["id"])
         assert_type(self.action(ship, order_id).run(), bytes)
-        assert_type(self.action(reserve.using(queue="slow"), order_id).run(), int)
+        assert_type(self.action(reserve.using(lost_worker=FAIL), order_id).run(), int)
         assert_type(self.action(reserve, order_id).optional().run(), int | None)
         assert_type(self.action(reserve, order_id).optional(None).run(), int | None)
         assert_type(self.action(reserve, order_id).optional("").run(), int | str)

@@ -56,7 +56,6 @@ def test_options_are_kept_in_the_definition() -> None:
         aliases=["shop.bill"],
         retry=Retry(attempts=5),
         lost_worker=FAIL,
-        queue="slow",
         optional=True,
         fallback="none",
         compensate=refund,
@@ -67,7 +66,6 @@ def test_options_are_kept_in_the_definition() -> None:
     assert definition.function is charge
     assert definition.rule.retry.attempts == 5
     assert definition.rule.lost_worker is LostWorker.FAIL
-    assert definition.rule.queue == "slow"
     assert (definition.optional, definition.fallback) == (True, "none")
     assert definition.compensate == refund.name
     assert definition.result_annotation is str
@@ -81,11 +79,11 @@ def test_a_definition_tells_a_policy_of_one_try_from_none() -> None:
 
 
 def test_using_changes_a_copy_only() -> None:
-    made = action(retry=Retry(attempts=2), queue="slow")(charge)
+    made = action(retry=Retry(attempts=2), lost_worker=FAIL)(charge)
     changed = made.using(retry=Retry(attempts=9))
 
     assert changed.declared.rule.retry.attempts == 9
-    assert changed.declared.rule.queue == "slow"
+    assert changed.declared.rule.lost_worker is FAIL
     assert made.declared.rule.retry.attempts == 2
     assert changed.name == made.name
     assert registry.action(made.name).rule.retry.attempts == 2
@@ -100,7 +98,15 @@ def test_a_name_is_not_for_one_call(option: str) -> None:
 
 @pytest.mark.parametrize(
     "option",
-    ["timeout", "expires_in", "heartbeat_timeout", "dispatch", "atomic", "redact"],
+    [
+        "timeout",
+        "expires_in",
+        "heartbeat_timeout",
+        "dispatch",
+        "queue",
+        "atomic",
+        "redact",
+    ],
 )
 def test_an_option_that_is_yet_to_come_is_refused(option: str) -> None:
     options: Any = {option: timedelta(seconds=1)}
@@ -136,7 +142,7 @@ def test_an_illegal_value_is_refused(options: dict[str, Any], said: str) -> None
 
 @pytest.mark.parametrize(
     "options",
-    [{"name": "my action"}, {"name": ""}, {"aliases": ["x" * 192]}, {"queue": "a/b"}],
+    [{"name": "my action"}, {"name": ""}, {"aliases": ["x" * 192]}],
 )
 def test_an_ill_formed_name_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidName, match=next(iter(options))):

@@ -14,6 +14,7 @@ import pytest
 
 from saga_flow import (
     CONTINUE,
+    FAIL,
     RESULT,
     STOP,
     DefinitionError,
@@ -100,9 +101,9 @@ def test_nothing_is_asked_before_run() -> None:
 def test_using_counts_for_one_call() -> None:
     made = action(charge)
     flow, pass_ = bound(Bare)
-    flow.action(made.using(queue="slow"), "o", 5).run()
+    flow.action(made.using(lost_worker=FAIL), "o", 5).run()
 
-    assert the_call(pass_).rule.queue == "slow"
+    assert the_call(pass_).rule.lost_worker is FAIL
 
 
 def test_an_undo_is_data_in_which_result_still_stands() -> None:
