@@ -61,10 +61,14 @@ def _replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
         case ActionStatus.COMPLETED:
             return codec.decode(recorded.result or "null", call.annotation, what=what)
         case ActionStatus.OPTIONAL_FAILED:
-            return codec.decode(recorded.fallback or "null", what=what)
+            return codec.decode(
+                recorded.fallback or "null", call.fallback_annotation, what=what
+            )
         case ActionStatus.FAILED if recorded.optional:
             _give_up(pass_, recorded.sequence, recorded.name)
-            return codec.decode(recorded.fallback or "null", what=what)
+            return codec.decode(
+                recorded.fallback or "null", call.fallback_annotation, what=what
+            )
         case ActionStatus.FAILED:
             raise _failure(
                 recorded.name, recorded.sequence, recorded.attempt, recorded.error
@@ -252,5 +256,7 @@ def _surface(pass_: Pass, body: _Body, outcome: Outcome) -> Any:
         )
     if call.optional:
         _give_up(pass_, body.sequence, call.name)
-        return codec.decode(call.fallback, what=f"fallback of {call.name}")
+        return codec.decode(
+            call.fallback, call.fallback_annotation, what=f"fallback of {call.name}"
+        )
     raise _failure(outcome.name, body.sequence, outcome.attempt, outcome.error)

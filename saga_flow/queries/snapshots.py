@@ -97,6 +97,7 @@ def _snapshot(
             "is_current": bool(values["is_current"]),
             "error": None if error is None else json_object(error),
             "memo": json_object(values["memo"]),
+            "status_summary": values["status_summary"] or f"workflow {status.value}",
             "lease_lost": _has_a_pass(run) and run["lease_owner"] not in living,
         }
     )

@@ -143,6 +143,12 @@ def another_attempt(claim: Claim, step: Try) -> list[Statement]:
     return [begin, attempt_row(claim.run, step.sequence, step.attempt, "lost")]
 
 
+def metadata_of(gathered: Gathered) -> dict[str, Any]:
+    """What ``handle()`` said about the run, as columns of its row."""
+    said = {"status_summary": gathered.summary, "memo": gathered.memo}
+    return {column: text for column, text in said.items() if text is not None}
+
+
 def lines_of(gathered: Gathered) -> list[Line]:
     """The journal lines of what was decided since the last commit."""
     lines = [] if gathered.held is None else [outcome_line(gathered.held)]

@@ -27,6 +27,7 @@ from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import (
     another_attempt,
     lines_of,
+    metadata_of,
     new_markers,
     new_steps,
     statements_of,
@@ -288,8 +289,4 @@ def _run_sets(gathered: Gathered, lines: int, position: int | None) -> dict[str,
     }
     if position is not None:
         sets["position"] = position
-    if gathered.summary is not None:
-        sets["status_summary"] = gathered.summary
-    if gathered.memo is not None:
-        sets["memo"] = gathered.memo
-    return sets
+    return sets | metadata_of(gathered)

@@ -38,7 +38,7 @@ from saga_flow.store import (
 )
 from saga_flow.store.command_rows import Command
 from saga_flow.store.dialect import Sql
-from saga_flow.store.gathered import lines_of, statements_of
+from saga_flow.store.gathered import lines_of, metadata_of, statements_of
 from saga_flow.store.sql import RunUpdate, guard, run_statement
 from saga_flow.store.transaction import atomic, retried
 from saga_flow.store.undos import PlanOne
@@ -113,6 +113,7 @@ def _guarded(ending: Ending, sets: Mapping[str, Any], lines: int) -> None:
                 "hints": 0,
                 "updated_at": dialect.now(),
                 **({} if ending.position is None else {"position": ending.position}),
+                **metadata_of(ending.gathered),
             },
         )
     )
