@@ -68,17 +68,18 @@ def watch(drive: Drive) -> list[OrderRun]:
         found = runs.read()
         _decide(drive, found)
         _note_recovery(drive, found)
-        drive.progress.show(sentence(found, len(drive.orders)) + _owed(drive))
+        drive.progress.show(sentence(found, len(drive.orders)) + _owed(drive, found))
         if _at_rest(drive, found) or time.monotonic() > drive.deadline:
             drive.progress.end()
             return found
         time.sleep(_LOOK_SECONDS)
 
 
-def _owed(drive: Drive) -> str:
-    if drive.crash is None or drive.recovered_at is not None:
+def _owed(drive: Drive, found: list[OrderRun]) -> str:
+    moving = [run.order_id for run in found if run.ending is None]
+    if drive.crash is None or moving != [drive.victim]:
         return ""
-    return f"; {drive.victim} is taken over within 30 s of the kill"
+    return f": {drive.victim}, taken over within 30 s of the kill"
 
 
 def _kill_once(drive: Drive) -> None:
