@@ -2,7 +2,9 @@
 This process does the work itself, when it is told to: for tests and single scripts.
 
 Wakes are collected as they come, whatever becomes of the transaction around them: a
-hint about a row that was rolled back finds nothing to do.
+hint about a row that was rolled back finds nothing to do. In Django's ``TestCase`` a
+wake is also left with ``on_commit``, so that ``captureOnCommitCallbacks(execute=True)``
+does the work.
 """
 
 from __future__ import annotations
@@ -10,8 +12,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from django.db import transaction
+from django.utils.module_loading import import_string
+
 from saga_flow import clock
 from saga_flow.records import Wake
+from saga_flow.store import dialect
+from saga_flow.store.transaction import in_test_case
 
 _lock = threading.Lock()
 _waiting: dict[Wake, None] = {}
@@ -21,6 +28,12 @@ def wake(wake: Wake) -> None:
     """Remember *wake* until somebody drains; one that waits already counts once."""
     with _lock:
         _waiting[wake] = None
+    if in_test_case():
+        transaction.on_commit(_after_commit, using=dialect.alias())
+
+
+def _after_commit() -> None:
+    drain(import_string("saga_flow.jobs.execute"))
 
 
 def take() -> Wake | None:

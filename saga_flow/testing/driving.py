@@ -48,11 +48,12 @@ def run_workflow(
 
 def drain(*, skip_time: bool = False) -> int:
     """
-    Drive every run that has work due, and all that comes of it; return how many passes.
+    Drive every run that has work due, and all that comes of it.
 
-    That is what ``start()`` and commands leave pending inside a test. With *skip_time*
-    sleeps and retry delays are skipped too, as :func:`run_workflow` does. Raises
-    InsideTransaction when the test has a transaction of its own open.
+    Returns how many times it took up a run. Due is what ``start()`` and commands leave
+    pending inside a test. With *skip_time* sleeps and retry delays are skipped too, as
+    :func:`run_workflow` does. Raises InsideTransaction when the test has a transaction
+    of its own open.
     """
     client.refuse_inside("drain()")
     count = 0
@@ -70,12 +71,12 @@ def drain(*, skip_time: bool = False) -> int:
 
 @overload
 def send_signal(
-    target: Handle[R] | str, signal: Signal[T], payload: T, /
-) -> Handle[R]: ...
+    target: Handle[Any] | str, signal: Signal[T], payload: T, /
+) -> Handle[Any]: ...
 @overload
 def send_signal(
-    target: Handle[R] | str, signal: str, payload: object = None, /
-) -> Handle[R]: ...
+    target: Handle[Any] | str, signal: str, payload: object = None, /
+) -> Handle[Any]: ...
 def send_signal(
     target: Handle[Any] | str, signal: Any, payload: object = None, /
 ) -> Handle[Any]:
