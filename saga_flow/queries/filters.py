@@ -149,6 +149,8 @@ def _illegal(name: str, value: Any, legal: Iterable[str]) -> str:
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidFilter(f"{name}={value!r} must be text.")
+    if "\x00" in value:
+        raise InvalidFilter(f"{name}={value!r} holds a NUL, which no column can hold.")
     return value
 
 

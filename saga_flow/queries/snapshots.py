@@ -117,6 +117,9 @@ def _living(owners: Iterable[UUID | None]) -> frozenset[UUID]:
 
 def _runs(target: Target) -> QuerySet[FlowRun]:
     found = rows_of(FlowRun)
+    if "\x00" in target.instance_id + target.tenant:
+        # no text column holds it, and PostgreSQL refuses even to look for it
+        return found.none()
     if target.run_id is None:
         return found.filter(
             tenant=target.tenant, instance_id=target.instance_id, is_current=True

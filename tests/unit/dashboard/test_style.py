@@ -13,7 +13,9 @@ from dashboard.presenters.badges import LOOKS, UNDO_ICON
 HERE = Path(__file__).resolve().parents[3] / "dashboard"
 STATIC = HERE / "static" / "saga_dashboard"
 CSS = (STATIC / "console.css").read_text()
-TOKENS = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}, #\w{6})\);", CSS))
+TOKENS: dict[str, str] = dict(
+    re.findall(r"--([\w-]+): light-dark\((#\w{6}, #\w{6})\);", CSS)
+)
 THEMES = ("light", "dark")
 TEMPLATES = sorted((HERE / "templates").rglob("*.html"))
 FORBIDDEN = re.compile(

@@ -60,6 +60,8 @@ def test_a_value_is_read(given: dict[str, object], name: str, read: object) -> N
         ({"status": 7}, ["status=7", "Legal are"]),
         ({"status_bucket": "open"}, ["status_bucket='open'", "running, completed"]),
         ({"workflow": 3}, ["workflow=3", "text"]),
+        ({"queue": "a\x00"}, ["NUL"]),
+        ({"tag": "team=\x00"}, ["NUL"]),
         ({"ids": ["nope"]}, ["'nope'", "not a run id"]),
         ({"tag": "team"}, ["'team'", "key=value"]),
         ({"tag": ["a=1", "a=2"]}, ["a='1'", "a='2'"]),
