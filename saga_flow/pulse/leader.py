@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 NEVER: Final = float("-inf")
 
 RENEW: Final = 5.0
-"""Seconds between two renewals of the lease, and between two tries to get it."""
+"""Seconds between two renewals of the lease; who has it not asks at every tick."""
 
 MARGIN: Final = 2.0
 """Seconds before the lease ends in the database from which it no longer counts."""
@@ -64,7 +64,7 @@ class Leader:
     def tick(self, worker: UUID) -> None:
         """Renew the lease if that is due, and sweep if this worker leads."""
         now = clock.monotonic()
-        if now - self.asked >= RENEW:
+        if now >= self.until or now - self.asked >= RENEW:
             self._ask(worker, now)
         if now >= self.until:
             liveness.note(None)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
 from saga_flow.models import Lease
 from saga_flow.store import dialect
@@ -42,22 +42,23 @@ def acquire(name: str, owner: UUID) -> bool:
 
     Looks first, so that whoever merely asks writes nothing.
     """
-    row = _rows().filter(name=name).values_list("owner").first()
-    if row is None:
+    there = _rows().filter(name=name)
+    is_open = ExpressionWrapper(_to_be_had(owner), output_field=BooleanField())
+    looks_open = there.values_list(is_open, flat=True).first()
+    if looks_open is None:
         return _insert(name, owner)
-    if not _rows().filter(_to_be_had(owner), name=name).exists():
+    if not looks_open:
         return False
     return retried(
         lambda: bool(
-            _rows()
-            .filter(_to_be_had(owner), name=name)
-            .update(owner=owner, until=ahead(TERM))
+            there.filter(_to_be_had(owner)).update(owner=owner, until=ahead(TERM))
         )
     )
 
 
 def _to_be_had(owner: UUID) -> Q:
-    return Q(owner=owner) | Q(until__lt=Now())
+    # A row without an owner answers with NULL, not with false.
+    return Q(owner__isnull=False, owner=owner) | Q(until__lt=Now())
 
 
 def _insert(name: str, owner: UUID) -> bool:

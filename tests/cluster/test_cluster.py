@@ -102,7 +102,9 @@ def test_a_worker_that_was_only_asleep_changes_nothing_when_it_wakes(
         finally:
             os.kill(sleeper, signal.SIGCONT)
 
-        rejected = FlowEvent.objects.filter(run=run.run_id, type="outcome_rejected")
+        rejected = FlowEvent.objects.filter(
+            run=run.run_id, type="action.outcome_rejected"
+        )
         eventually(rejected.first, "the late outcome", details=cluster.last_lines)
         reborn = Worker.objects.filter(pid=sleeper, status__in=LIVE_WORKER)
         eventually(reborn.first, "a new incarnation", details=cluster.last_lines)
@@ -119,7 +121,7 @@ def test_nothing_is_lost_when_the_whole_cluster_is_killed(tmp_path: Path) -> Non
         harness.await_held(cluster, "undo-two")
         # Both workers are held, so these are accepted and not begun.
         accepted = [
-            Straight.using(instance_id=f"straight {n}").start(2) for n in range(5)
+            Straight.using(instance_id=f"straight-{n}").start(2) for n in range(5)
         ]
         napping = Napping.using(instance_id="napping").start(2)
         asking = Asking.using(instance_id="asking").start()
@@ -144,7 +146,7 @@ def test_nothing_is_lost_when_the_whole_cluster_is_killed(tmp_path: Path) -> Non
 def test_lost_jobs_are_made_up_for(tmp_path: Path) -> None:
     from django_q.models import OrmQ
 
-    runs = [Straight.using(instance_id=f"straight {n}").start(1) for n in range(3)]
+    runs = [Straight.using(instance_id=f"straight-{n}").start(1) for n in range(3)]
     OrmQ.objects.all().delete()
 
     with harness.running(tmp_path) as cluster:
@@ -175,10 +177,14 @@ def test_a_cluster_that_takes_up_nothing_is_ended_and_the_next_one_goes_on(
 def test_saga_cluster_ends_with_its_cluster_when_it_is_told_to(tmp_path: Path) -> None:
     with harness.running(tmp_path, "saga_cluster") as cluster:
         pids = [worker.pid for worker in harness.await_workers(cluster)]
+        eventually(
+            lambda: "2 workers, 0 busy" in cluster.log.read_text(),
+            "a status line",
+            details=cluster.last_lines,
+        )
         cluster.process.terminate()
 
         assert cluster.process.wait(harness.STOP_SECONDS) == 0
-        assert "2 workers, 0 busy" in cluster.log.read_text()
     listed = subprocess.run(
         ["ps", "-o", "pid=", "-p", ",".join(map(str, pids))],
         capture_output=True,
