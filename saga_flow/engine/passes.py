@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.db import DatabaseError
 
@@ -18,10 +18,20 @@ from saga_flow import clock, conf
 from saga_flow.engine import contract, recovery
 from saga_flow.engine.gathering import Gathering
 from saga_flow.engine.unwinding import Broken, Mismatched, Outdone, SliceOver, Unwind
+from saga_flow.exceptions import DefiniteFailure, PayloadNotDecodable
 from saga_flow.records import Claim, Facts, Gathered, RunInfo
+from saga_flow.serialization import codec
 from saga_flow.store.transaction import Refused, in_test_case
 
 R = TypeVar("R", bound=contract.Recorded)
+
+
+def _reading_error(text: str, error: PayloadNotDecodable) -> Exception:
+    try:
+        codec.decode(text)
+    except PayloadNotDecodable:
+        return DefiniteFailure(str(error))
+    return error
 
 
 class Pass:
@@ -109,6 +119,18 @@ class Pass:
         recorded = self.recorded.get(ordinal)
         error = contract.mismatch(self.claim.run, ordinal, recorded, requested)
         return self.leave(Mismatched(error))
+
+    def decoded(self, text: str, annotation: Any, what: str) -> Any:
+        """
+        A recorded value as the code wants it now.
+
+        Text that is no JSON is broken history; a value that the annotation no longer
+        takes is a mismatch, which a deploy can mend.
+        """
+        try:
+            return codec.decode(text, annotation, what=what)
+        except PayloadNotDecodable as error:
+            raise self.leave(Mismatched(_reading_error(text, error))) from error
 
     def check_end(self) -> None:
         """``handle()`` is over: it must have asked for all that is recorded."""

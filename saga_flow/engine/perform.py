@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random  # noqa: TID251 - spreads retries, decides nothing
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from saga_flow import conf, holdings, registry
@@ -27,7 +27,7 @@ from saga_flow.serialization.failures import failure_of
 from saga_flow.states import ActionStatus
 from saga_flow.store import claims, dialect, history, outcomes, workers
 from saga_flow.store.options import load_rule
-from saga_flow.store.transaction import atomic, in_test_case
+from saga_flow.store.transaction import in_test_case, savepoint_for_body
 
 _MESSAGE_BYTES: Final = 512
 _CHANCE: Final = Random()  # noqa: S311 - guards nothing
@@ -96,9 +96,14 @@ def _call(attempt: Attempt) -> str:
     return _stored(value, definition.name)
 
 
-def _savepoint() -> AbstractContextManager[Any]:
+@contextmanager
+def _savepoint() -> Iterator[None]:
     """In a test case a body's database error must not spoil the test's transaction."""
-    return atomic() if in_test_case() else nullcontext()
+    if not in_test_case():
+        yield
+        return
+    with savepoint_for_body():
+        yield
 
 
 def _stored(value: object, name: str) -> str:

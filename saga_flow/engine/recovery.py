@@ -10,7 +10,7 @@ from django.db import DatabaseError, close_old_connections
 from saga_flow import clock
 from saga_flow.engine.planning import plan_one
 from saga_flow.records import Claim, Gathered
-from saga_flow.store import commands, dialect, history, outcomes, passes
+from saga_flow.store import dialect, history, outcomes, passes
 from saga_flow.store.transaction import Refused
 
 logger = logging.getLogger("saga_flow.engine")
@@ -73,8 +73,8 @@ def give_back(claim: Claim, error: Exception) -> None:
     """
     logger.warning("run=%s: its pass was broken off: %s", claim.run, error)
     try:
-        passes.give_up_slice(claim, Gathered(), None)
-        commands.observe(claim.run, f"a pass was broken off: {error}")
+        dialect.connection().close_if_unusable_or_obsolete()
+        passes.break_off(claim, f"a pass was broken off: {error}")
     except (Refused, DatabaseError):
         logger.warning("run=%s: could not be given back yet", claim.run)
         close_old_connections()

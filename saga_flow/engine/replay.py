@@ -16,9 +16,15 @@ from saga_flow.engine.unwinding import (
     Returned,
     Unwind,
 )
-from saga_flow.exceptions import DefiniteFailure, SagaFlowError, UnknownDefinition
+from saga_flow.exceptions import (
+    DefiniteFailure,
+    PayloadNotDecodable,
+    SagaFlowError,
+    UnknownDefinition,
+)
 from saga_flow.records import Claim
 from saga_flow.serialization.arguments import decode_arguments
+from saga_flow.serialization.text import tree_of
 
 
 def handle(pass_: Pass) -> BaseException:
@@ -34,7 +40,7 @@ def handle(pass_: Pass) -> BaseException:
     try:
         args, kwargs = _arguments(pass_.claim, definition.cls)
     except SagaFlowError as error:
-        return Mismatched(DefiniteFailure(str(error)))
+        return Mismatched(error)
     workflow, left = _called(pass_, definition.cls, args, kwargs)
     if not isinstance(left, Outdone | Broken | SystemExit):
         closing.summarise(pass_, workflow)
@@ -42,8 +48,19 @@ def handle(pass_: Pass) -> BaseException:
 
 
 def _arguments(claim: Claim, cls: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """
+    The arguments as ``handle()`` takes them now.
+
+    Missing or broken text is a definite failure; a signature that no longer takes
+    what is stored is a mismatch, which a deploy can mend.
+    """
+    what = f"arguments of run {claim.run}"
     if claim.arguments is None:
-        raise DefiniteFailure(f"The arguments of run {claim.run} are missing.")
+        raise DefiniteFailure(f"The {what} are missing.")
+    try:
+        tree_of(claim.arguments, what=what)
+    except PayloadNotDecodable as error:
+        raise DefiniteFailure(str(error)) from error
     return decode_arguments(
         claim.arguments, cls.handle, what=claim.workflow_name, skip_self=True
     )

@@ -16,8 +16,6 @@ from saga_flow import clock, conf, holdings, registry
 from saga_flow.engine import perform, planning, retry
 from saga_flow.exceptions import UnknownDefinition
 from saga_flow.records import Claim, Outcome, StepFacts, UndoFacts, UndoPolicy
-from saga_flow.serialization.text import store as stored
-from saga_flow.serialization.text import to_json, tree_of
 from saga_flow.states import ActionStatus, CompensationStatus
 from saga_flow.store import (
     claims,
@@ -219,7 +217,7 @@ class _Driver:
 
     def _close(self) -> bool:
         try:
-            rollback.close(self.claim, _final_error(self.claim))
+            rollback.close(self.claim)
         except Refused:
             return not self._still_mine()
         return True
@@ -271,15 +269,6 @@ def _attempt(
         )
         return lost, None
     return perform.run(attempt)
-
-
-def _final_error(claim: Claim) -> str | None:
-    """The primary cause, kept, plus what failed or stayed undone in the rollback."""
-    left = rollback.unfinished(claim.run)
-    if left is None:
-        return claim.error
-    told = tree_of(claim.error, what="error of the run") if claim.error else {}
-    return stored(to_json({**told, "compensation": left}))
 
 
 def undo(compensation_id: int) -> None:

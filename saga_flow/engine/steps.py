@@ -59,15 +59,15 @@ def _replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
     what = f"result of {recorded.name}"
     match recorded.status:
         case ActionStatus.COMPLETED:
-            return codec.decode(recorded.result or "null", call.annotation, what=what)
+            return pass_.decoded(recorded.result or "null", call.annotation, what)
         case ActionStatus.OPTIONAL_FAILED:
-            return codec.decode(
-                recorded.fallback or "null", call.fallback_annotation, what=what
+            return pass_.decoded(
+                recorded.fallback or "null", call.fallback_annotation, what
             )
         case ActionStatus.FAILED if recorded.optional:
             _give_up(pass_, recorded.sequence, recorded.name)
-            return codec.decode(
-                recorded.fallback or "null", call.fallback_annotation, what=what
+            return pass_.decoded(
+                recorded.fallback or "null", call.fallback_annotation, what
             )
         case ActionStatus.FAILED:
             raise _failure(

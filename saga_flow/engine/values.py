@@ -38,7 +38,7 @@ def side_effect(
             pass_.pending.lines.append(
                 Line(type="side_effect.reused", step=ordinal, data=_key(key))
             )
-        return codec.decode(recorded.value or "null", annotation, what=what)
+        return pass_.decoded(recorded.value or "null", annotation, what)
     if kind is SideEffectKind.SIDE_EFFECT and history.is_unwanted(pass_.claim.run):
         raise pass_.leave(Outdone())
     text = codec.encode(factory(), what=what, limit=conf.get().MAX_PAYLOAD_BYTES)

@@ -168,4 +168,4 @@ def interrupt(pass_: Pass, reason: str, annotation: Any) -> Any:
         )
     if recorded is None or recorded.value is None:
         raise pass_.leave(Paused(reason))
-    return codec.decode(recorded.value, annotation, what="payload of the resume")
+    return pass_.decoded(recorded.value, annotation, "payload of the resume")

@@ -163,3 +163,5 @@ class Claim:
     error: str | None
     drain_until: datetime | None
     expires_at: datetime | None
+    repairs: int = 0
+    """How many passes in a row were broken off."""

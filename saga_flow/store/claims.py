@@ -34,6 +34,7 @@ _READ: Final = (
     "error",
     "drain_until",
     "expires_at",
+    "repairs",
 )
 _TIMES: Final = frozenset({"drain_until", "expires_at"})
 
@@ -48,7 +49,7 @@ def claim_pass(run: UUID, owner: UUID) -> Claim | None:
     Row 3: take the lease of *run* for one pass, or return None for a stale hint.
 
     ``wake_at`` stays, so that a worker that dies now loses nothing. An overdue run
-    is not claimed: see :func:`saga_flow.store.rollback.expire`.
+    is not claimed: see :func:`saga_flow.engine.ending.expire`.
     """
     now = dialect.now()
     update = RunUpdate(
@@ -191,6 +192,7 @@ def _claim_step(run: UUID, sequence: int, owner: UUID) -> tuple[UUID, StepFacts]
                     status=ActionStatus.RUNNING, then=models.F("lost_attempts") + 1
                 ),
                 default=models.F("lost_attempts"),
+                output_field=models.PositiveIntegerField(),
             ),
             status=ActionStatus.RUNNING,
             attempt=models.F("attempt") + 1,

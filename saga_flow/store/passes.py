@@ -8,8 +8,8 @@ pass has decided since its last commit, then what the row adds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from saga_flow.models import ActionRun
 from saga_flow.records import (
@@ -21,6 +21,7 @@ from saga_flow.records import (
     Wake,
     Wanted,
 )
+from saga_flow.serialization.bounded import bounded
 from saga_flow.states import FlowStatus
 from saga_flow.store import dialect, guards, journal, outbox, settlement
 from saga_flow.store.dialect import Sql
@@ -41,6 +42,11 @@ from saga_flow.store.sql import (
     run_statement,
 )
 from saga_flow.store.transaction import atomic, retried
+
+LONGEST_BREAK: Final = 300
+"""Seconds at most until a run whose pass was broken off is tried again."""
+
+LAST_ERROR_BYTES: Final = 1024
 
 
 def commit_step(
@@ -117,6 +123,8 @@ def suspend(claim: Claim, gathered: Gathered, wait: Wait, position: int) -> None
             "wait_name": wait.name,
             "wait_reason": wait.reason,
             "hint_at": None,
+            "repairs": 0,
+            "holds": 0,
         },
     )
     _commit(update, statements, wakes=lambda: _perform(claim, gathered))
@@ -141,6 +149,34 @@ def give_up_slice(claim: Claim, gathered: Gathered, position: int | None) -> Non
         },
     )
     _commit(update, statements, wakes=lambda: [drive(claim)])
+
+
+def break_off(claim: Claim, error: str) -> None:
+    """
+    Give up a pass that something broke; somebody goes on from what is committed.
+
+    Due again at once for the first time, then after windows that double, so that a
+    run that breaks every pass does not keep a cluster busy. A suspension resets it.
+    """
+    again = min(2 ** min(claim.repairs, 10) - 1, LONGEST_BREAK)
+    update = RunUpdate(
+        run=claim.run,
+        where=(guards.RUNNING, guards.leased(claim.owner, claim.epoch)),
+        sets={
+            "status": FlowStatus.WAITING.value,
+            "lease_owner": None,
+            "wake_at": dialect.read_now() + timedelta(seconds=again),
+            "repairs": claim.repairs + 1,
+            "last_error": bounded(error, LAST_ERROR_BYTES),
+            "wait_kind": "repair",
+            "wait_name": "",
+            "wait_reason": "its last pass was broken off; goes on by itself",
+            "hint_at": None,
+            "updated_at": dialect.now(),
+        },
+    )
+    wakes = () if again else (drive(claim),)
+    _commit(update, (), wakes=lambda: wakes)
 
 
 def hold_off(

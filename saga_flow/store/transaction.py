@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final, TypeVar
 
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from saga_flow import clock
@@ -64,6 +64,25 @@ def in_test_case() -> bool:
 def _is_a_tests(block: object) -> bool:
     # Django marks the blocks of its own TestCase by this attribute alone
     return bool(getattr(block, "_from_testcase", False))
+
+
+@contextmanager
+def savepoint_for_body() -> Iterator[None]:
+    """
+    A savepoint that only a database error rolls back.
+
+    Any other error leaves what the body has written, as it does outside a test case,
+    where each of its statements had committed.
+    """
+    wrapper = dialect.connection()
+    point = transaction.savepoint(using=wrapper.alias)
+    try:
+        yield
+    except DatabaseError:
+        transaction.savepoint_rollback(point, using=wrapper.alias)
+        wrapper.needs_rollback = False
+        raise
+    transaction.savepoint_commit(point, using=wrapper.alias)
 
 
 def refuse_inside(what: str) -> None:
