@@ -21,7 +21,15 @@ from saga_flow.states import (
     SideEffectKind,
     SignalStatus,
 )
-from saga_flow.store import command_rows, dialect, guards, journal, outbox, settlement
+from saga_flow.store import (
+    command_rows,
+    dialect,
+    guards,
+    journal,
+    outbox,
+    settlement,
+    unfinished,
+)
 from saga_flow.store.command_rows import REASON_BYTES, Command
 from saga_flow.store.dialect import Sql
 from saga_flow.store.sql import FromRun, Insert, RunUpdate, guard, run_statement
@@ -103,6 +111,7 @@ def terminate(command: Command, run: Snapshot) -> None:
 def _end(command: Command, run: Snapshot, status: FlowStatus, where: Sql) -> None:
     def then() -> Sequence[Line]:
         settled = settlement.settle(run.run_id)
+        unfinished.note(run.run_id, bump=False)
         return (
             told(command),
             journal.line(
@@ -304,8 +313,9 @@ def repair(command: Command, run: Snapshot) -> None:
             "updated_at": dialect.now(),
         },
     )
-    wakes = (_drive(run), *_pending_steps(run))
-    _write(command, run, update, lambda: (told(command),), wakes)
+    # under a rollback no step may start, so none is hinted at
+    steps = _pending_steps(run) if run.status in FlowStatus.may_start_work() else []
+    _write(command, run, update, lambda: (told(command),), (_drive(run), *steps))
 
 
 def archive(command: Command, run: Snapshot) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from saga_flow import conf
-from saga_flow.models import ActionRun, CompensationRun, FlowRun
+from saga_flow.models import ActionRun, FlowRun
 from saga_flow.records import (
     Claim,
     Gathered,
@@ -19,12 +19,10 @@ from saga_flow.records import (
     Wanted,
 )
 from saga_flow.serialization.bounded import bounded
-from saga_flow.serialization.failures import Failure
 from saga_flow.states import (
     ENDS_NOW,
     ActionStatus,
     CompensationState,
-    CompensationStatus,
     FlowStatus,
 )
 from saga_flow.store import (
@@ -35,6 +33,7 @@ from saga_flow.store import (
     outbox,
     settlement,
     undos,
+    unfinished,
 )
 from saga_flow.store.command_rows import Command
 from saga_flow.store.dialect import Sql
@@ -273,17 +272,17 @@ def give_back(claim: Claim) -> None:
     retried(attempt)
 
 
-def close(claim: Claim, error: str | None) -> FlowStatus:
+def close(claim: Claim) -> FlowStatus:
     """
     Row 34: the rollback is over; land where it was decided to land.
 
     Names the inbox that the driver read, so that a completion that came since is
     undone first. What stays undone is kept on the error. Raises Refused.
     """
-    return retried(lambda: _close(claim, error))
+    return retried(lambda: _close(claim))
 
 
-def _close(claim: Claim, error: str | None) -> FlowStatus:
+def _close(claim: Claim) -> FlowStatus:
     landing = claim.closing_as or FlowStatus.FAILED
     with atomic():
         guard(
@@ -292,7 +291,6 @@ def _close(claim: Claim, error: str | None) -> FlowStatus:
                 where=_mine(claim),
                 sets={
                     **settlement.closed(landing),
-                    "error": error,
                     "passes": Sql("passes + 1"),
                     "history_seq": journal.plus(1),
                     "updated_at": dialect.now(),
@@ -300,15 +298,8 @@ def _close(claim: Claim, error: str | None) -> FlowStatus:
             )
         )
         settled = settlement.settle(claim.run)
+        unfinished.note(claim.run, bump=False)
         state = undos.state_of(claim.run)
-        attention = "rollback_unfinished" if state is CompensationState.FAILED else ""
-        _more(
-            claim.run,
-            0,
-            {"compensation_state": state.value, "attention": attention}
-            if attention
-            else {"compensation_state": state.value},
-        )
         data = dict(settled.as_data())
         data["compensation_state"] = state.value
         _journal(claim.run, [journal.line(f"flow.{landing.value}", **data)])
@@ -321,30 +312,3 @@ def _mine(claim: Claim) -> tuple[Sql, ...]:
         guards.leased(claim.owner, claim.epoch),
         guards.inbox_is(claim.inbox),
     )
-
-
-def unfinished(run: UUID) -> dict[str, Any] | None:
-    """
-    The first undo that failed, or else that did not finish, as kept on the error.
-
-    None if every undo completed.
-    """
-    rows = list(
-        CompensationRun.objects.using(dialect.alias())
-        .filter(run_id=run)
-        .exclude(status=CompensationStatus.COMPLETED)
-        .order_by("level", "order")
-        .values("sequence", "name", "status", "error")
-    )
-    if not rows:
-        return None
-    failed = [row for row in rows if row["status"] == CompensationStatus.FAILED]
-    first = (failed or rows)[0]
-    cause = Failure.from_json(first["error"]) if failed and first["error"] else None
-    return {
-        "type": "CompensationFailed" if failed else "CompensationUnfinished",
-        "sequence": first["sequence"],
-        "name": first["name"],
-        "cause": {"type": cause.type, "message": cause.message} if cause else None,
-        "left": [row["sequence"] for row in rows],
-    }

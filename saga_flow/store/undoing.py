@@ -13,12 +13,12 @@ from saga_flow.states import (
     CompensationStatus,
     FlowStatus,
 )
-from saga_flow.store import dialect, guards, history, journal, outbox
+from saga_flow.store import dialect, guards, history, journal, outbox, unfinished
 from saga_flow.store.claims import new_token
 from saga_flow.store.dialect import Sql
 from saga_flow.store.sql import RunUpdate, Update, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, retried
-from saga_flow.store.undos import state_of, tell
+from saga_flow.store.undos import tell
 
 
 def start(claim: Claim, undo: UndoFacts) -> UndoFacts:
@@ -181,13 +181,7 @@ def _after(run: UUID) -> None:
         if row.lease_owner is None:
             outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=row.queue))
     elif row.status in TERMINAL:
-        state = state_of(run)
-        if state != row.compensation_state:
-            sets = {
-                "compensation_state": state.value,
-                "revision": Sql("revision + 1"),
-            }
-            guard(RunUpdate(run=run, where=(guards.CLOSED,), sets=sets))
+        unfinished.note(run, bump=True)
 
 
 def _reject(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:

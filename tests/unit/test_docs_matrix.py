@@ -81,7 +81,9 @@ def test_the_page_shows_how_others_see_a_status() -> None:
 
 def test_the_page_shows_the_moves_of_a_step() -> None:
     after = PAGE.split("## One step", 1)[1]
-    rows = re.findall(r"^\| (\(?\w+\)?) \| (.*) \|$", after.split("## ")[0], re.MULTILINE)
+    rows = re.findall(
+        r"^\| (\(?\w+\)?) \| (.*) \|$", after.split("## ")[0], re.MULTILINE
+    )
     told = {
         source: set(re.sub(r"\(.*?\)", "", targets).replace(" ", "").split(","))
         for source, targets in rows

@@ -35,10 +35,19 @@ cancelled      .   .   .   .   .   .   .   .   =   .   .
 terminated     .   .   .   .   .   .   .   .   .   =   .
 expired        .   .   .   .   .   .   .   .   .   .   =
 """
-COLUMNS: Final = (
-    "reserved pending running waiting interrupted cancelling "
-    "completed failed cancelled terminated expired"
-).split()
+COLUMNS: Final = [line.split()[0] for line in MATRIX.strip().splitlines()[1:]]
+    "reserved",
+    "pending",
+    "running",
+    "waiting",
+    "interrupted",
+    "cancelling",
+    "completed",
+    "failed",
+    "cancelled",
+    "terminated",
+    "expired",
+]
 
 SIX: Final = """
 pending      running cancelled failed
@@ -200,9 +209,9 @@ def test_the_derived_sets() -> None:
     three = {"pending", "running", "waiting"}
     assert FlowStatus.may_start_work() == states.MAY_START_WORK == three
     assert FlowStatus.signalable() == states.SIGNALABLE == three
-    assert states.TAKES_SIGNAL == three | {"interrupted"}
-    assert states.OPEN == three | {"interrupted", "cancelling"}
-    assert states.ENDS_NOW == three | {"interrupted"}
+    assert three | {"interrupted"} == states.TAKES_SIGNAL
+    assert three | {"interrupted", "cancelling"} == states.OPEN
+    assert three | {"interrupted"} == states.ENDS_NOW
 
 
 def test_every_status_is_open_terminal_or_reserved() -> None:
@@ -268,20 +277,20 @@ def test_every_cell_of_another_table(name: str) -> None:
 
 
 def test_how_new_rows_begin() -> None:
-    assert states.ACTION_INITIAL == {"pending", "running"}
-    assert states.SIGNAL_INITIAL == {"waiting", "received"}
+    assert {"pending", "running"} == states.ACTION_INITIAL
+    assert {"waiting", "received"} == states.SIGNAL_INITIAL
 
 
 def test_the_end_of_a_run_cancels_steps_that_no_outcome_has_settled() -> None:
-    assert states.UNSETTLED_STEP == {"pending", "running", "awaiting_retry"}
-    assert states.UNFINISHED_UNDO == {"pending", "running"}
+    assert {"pending", "running", "awaiting_retry"} == states.UNSETTLED_STEP
+    assert {"pending", "running"} == states.UNFINISHED_UNDO
 
 
 def test_enums_without_a_table() -> None:
     assert set(CommandStatus.values) == {"accepted", "rejected"}
     told = {"none", "pending", "running", "completed", "failed"}
     assert set(CompensationState.values) == told
-    assert states.LIVE_WORKER == {"alive", "draining"}
+    assert {"alive", "draining"} == states.LIVE_WORKER
 
 
 ENUMS: Final = {
