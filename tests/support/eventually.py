@@ -12,7 +12,7 @@ LOOK_SECONDS = 0.05
 
 
 def eventually(
-    look: Callable[[], T],
+    look: Callable[[], T | None],
     what: str,
     *,
     within: float = 60,
