@@ -121,7 +121,6 @@ def _page(
             listing.count(wanted, listing.COUNT_CAP), listing.COUNT_CAP
         ),
         "given": given,
-        "tag": " ".join(given.get("tag", ())),
         "chips": _chips(given),
         "statuses": FlowStatus,
         "older": _address(given, cursor=found.next_cursor),

@@ -137,6 +137,15 @@ def test_filters_narrow_the_list_and_can_be_taken_off(admin_client: Client) -> N
     assert 'value="team=a"' in page
 
 
+def test_a_second_tag_survives_another_use_of_the_form(admin_client: Client) -> None:
+    seeding.run("order-1", tags={"team": "a", "channel": "web"})
+
+    page = shown(admin_client, "/sagas/runs/?tag=team%3Da&tag=channel%3Dweb")
+
+    assert instances(page) == ["order-1"]
+    assert re.findall(r'name="tag" value="([^"]*)"', page) == ["team=a", "channel=web"]
+
+
 def test_a_row_tells_how_far_it_is_undone(admin_client: Client) -> None:
     run = seeding.run("order-1", status=FlowStatus.FAILED, compensation_state="failed")
     seeding.undo(run, 0)
