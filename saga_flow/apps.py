@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.apps import AppConfig
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
@@ -20,12 +23,15 @@ class SagaFlowConfig(AppConfig):
     def ready(self) -> None:
         """Bind the doors and the executor, then find every workflow and action."""
         # the tables can be imported only now
-        from saga_flow import client, executors, pulse, queries  # noqa: PLC0415
+        from saga_flow import checks, client, executors, pulse, queries  # noqa: PLC0415
         from saga_flow.authoring import ports  # noqa: PLC0415
         from saga_flow.sweeps import schedule  # noqa: PLC0415
 
         ports.bind(client=client, queries=queries)
-        executors.bind()
-        pulse.connect()
+        checks.register()
+        # A bad SAGA_FLOW is for a check to tell; every use of an option raises still.
+        with suppress(ImproperlyConfigured):
+            executors.bind()
+            pulse.connect()
         post_migrate.connect(schedule.install, dispatch_uid="saga_flow.schedule")
         registry.ready()

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from functools import cache
-from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
@@ -90,8 +89,10 @@ def _legal(name: str, value: object, legal: tuple[str, ...]) -> None:
         )
 
 
-def parse(raw: Mapping[str, Any]) -> Settings:
+def parse(raw: object) -> Settings:
     """Return *raw* as settings; an unknown or ill-typed key is an error."""
+    if not isinstance(raw, Mapping):
+        raise ImproperlyConfigured(f"SAGA_FLOW is {raw!r}; it takes a dict of options.")
     known = {field.name for field in fields(Settings)}
     for key in sorted(raw.keys() - known):
         near = difflib.get_close_matches(key, known, n=1)
