@@ -36,18 +36,6 @@ terminated     .   .   .   .   .   .   .   .   .   =   .
 expired        .   .   .   .   .   .   .   .   .   .   =
 """
 COLUMNS: Final = [line.split()[0] for line in MATRIX.strip().splitlines()[1:]]
-    "reserved",
-    "pending",
-    "running",
-    "waiting",
-    "interrupted",
-    "cancelling",
-    "completed",
-    "failed",
-    "cancelled",
-    "terminated",
-    "expired",
-]
 
 SIX: Final = """
 pending      running cancelled failed
