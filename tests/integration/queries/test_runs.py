@@ -124,7 +124,9 @@ def test_a_filter_finds_its_runs_only(name: str) -> None:
     assert [item.instance_id for item in found] == ["wanted"]
 
 
-def test_all_tags_must_match() -> None:
+@pytest.mark.parametrize("few", [0, 500], ids=["common", "rare"])
+def test_all_tags_must_match(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "FEW", few)
     seeding.run("both", tags={"team": "a", "channel": "web"})
     seeding.run("one", tags={"team": "a", "channel": "app"})
 
