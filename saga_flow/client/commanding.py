@@ -71,7 +71,10 @@ def _decide(command: Command, how: _Act) -> Answer:
             run = snapshot(command.target)
         except RunNotFound as error:
             return answers.rejected(command, "rejected_not_found", str(error))
-        refusal = _general(command, run) or how.judge(run)
+        refusal = _general(command, run)
+        if refusal is None and _is_stale(command, run):
+            return _stale(command, run)
+        refusal = refusal or how.judge(run)
         if refusal is not None:
             return _refuse(command, run, *refusal)
         answer = _try(command, run, how)
@@ -113,13 +116,23 @@ def _general(command: Command, run: Snapshot) -> tuple[str, str] | None:
             f"Run {run.run_id} is not the current run of {run.instance_id!r}; commands "
             "go to the current one."
         )
-    expected = command.request.expected_revision
-    if expected is not None and expected != run.revision:
-        return "rejected_conflict", (
-            f"Run {run.run_id} is at revision {run.revision}, not {expected} "
-            "(stale_revision): somebody decided on it since you looked."
-        )
     return None
+
+
+def _is_stale(command: Command, run: Snapshot) -> bool:
+    expected = command.request.expected_revision
+    return expected is not None and expected != run.revision
+
+
+def _stale(command: Command, run: Snapshot) -> Answer:
+    """A request about a run that moved on since: not even a command row is left."""
+    message = (
+        f"Run {run.run_id} is at revision {run.revision}, not "
+        f"{command.request.expected_revision} (stale_revision): somebody decided on "
+        "it since you looked."
+    )
+    answer = answers.rejected(command, "rejected_conflict", message, run)
+    return replace(answer, command_id=None)
 
 
 def _refuse(command: Command, run: Snapshot, outcome: str, message: str) -> Answer:
