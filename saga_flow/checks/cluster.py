@@ -84,7 +84,7 @@ def broker(seen: Snapshot, cluster: Cluster) -> Found:
         yield catalogue.NO_BROKER_DATABASE.found(
             f"{cluster.label}['orm'] is {alias!r}; DATABASES has {known}."
         )
-    elif alias != own:
+    elif alias != own and own in seen.databases:
         yield catalogue.OTHER_BROKER_DATABASE.found(
             f"{cluster.label}['orm'] is {alias!r}, and SAGA_FLOW['DATABASE'] {own!r}."
         )

@@ -154,14 +154,20 @@ def _database(alias: str) -> Database:
     return Database(
         vendor=vendor,
         options=options,
-        isolation=_ISOLATION.get(vendor, _no_isolation)(options),
+        isolation=isolation(vendor, options),
         conn_max_age=described.get("CONN_MAX_AGE", 0),
         conn_health_checks=bool(described.get("CONN_HEALTH_CHECKS")),
         atomic_requests=bool(described.get("ATOMIC_REQUESTS")),
     )
 
 
-def _no_isolation(_: Mapping[str, Any]) -> str:
+def isolation(vendor: str, options: Mapping[str, Any]) -> str:
+    """The level that ``OPTIONS`` ask for, in words; empty: the server decides."""
+    if vendor == "postgresql":
+        return _postgresql_isolation(options)
+    if vendor == "mysql":
+        # Django's default is what the engine needs; None leaves it to the server
+        return str(options.get("isolation_level", "read committed") or "").lower()
     return ""
 
 
@@ -178,17 +184,6 @@ def _postgresql_isolation(options: Mapping[str, Any]) -> str:
         return IsolationLevel(level).name.replace("_", " ").lower()
     except ValueError:
         return str(level)
-
-
-def _mysql_isolation(options: Mapping[str, Any]) -> str:
-    # Django's default is what the engine needs; None leaves it to the server
-    return str(options.get("isolation_level", "read committed") or "").lower()
-
-
-_ISOLATION: Final = {
-    "postgresql": _postgresql_isolation,
-    "mysql": _mysql_isolation,
-}
 
 
 def _queues(options: conf.Settings) -> dict[str, str]:
