@@ -1,0 +1,491 @@
+"""
+One small workflow for each thing that a run can do, and how it is played.
+
+Bodies write into a ledger in this process, so that they cost no database write and
+show every time that they were really called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Protocol
+
+from saga_flow import RESULT, Retry, Workflow, action, current_step, flows
+from saga_flow.authoring.handle import Handle
+from saga_flow.authoring.members import CONTINUE, STOP
+from saga_flow.exceptions import ActionFailed, SignalTimedOut
+from saga_flow.models import ActionRun
+from saga_flow.states import ActionStatus
+
+LONG = timedelta(hours=1)
+SHORT = timedelta(milliseconds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """One call of a body."""
+
+    instance_id: str
+    what: str
+    sequence: int
+    key: str
+    attempt: int
+    late: bool
+    """Whether the step had its outcome recorded already: it must never be."""
+
+
+ledger: list[Effect] = []
+
+
+def took_place(what: str) -> None:
+    """Write into the ledger that the current body was called."""
+    step = current_step()
+    recorded = ActionRun.objects.filter(
+        run_id=step.run_id, sequence=step.sequence, status=ActionStatus.COMPLETED
+    )
+    undo = step.idempotency_key.endswith(":undo")
+    ledger.append(
+        Effect(
+            instance_id=step.instance_id,
+            what=what,
+            sequence=step.sequence,
+            key=step.idempotency_key,
+            attempt=step.attempt,
+            late=not undo and recorded.exists(),
+        )
+    )
+
+
+class Declined(Exception):
+    """What a step that is meant to fail raises."""
+
+
+@action(name="specimen.take_back")
+def take_back(what: str, result: str | None = None) -> None:
+    """Undo *what*."""
+    took_place(f"undo {what} {result}")
+
+
+@action(name="specimen.stick", retry=Retry(attempts=2))
+def stick(what: str) -> None:
+    """Never manage to undo *what*."""
+    took_place(f"stuck {what}")
+    raise Declined(what)
+
+
+@action(name="specimen.note")
+def note(what: str) -> str:
+    """Do *what*."""
+    took_place(what)
+    return f"{what} done"
+
+
+@action(name="specimen.decline")
+def decline(what: str) -> None:
+    """Do half of *what*, then fail."""
+    took_place(what)
+    raise Declined(what)
+
+
+@action(name="specimen.falter")
+def falter(what: str, times: int) -> str:
+    """Fail *times* times, then do *what*."""
+    took_place(what)
+    if current_step().attempt <= times:
+        raise Declined(what)
+    return f"{what} done"
+
+
+class Stage(Protocol):
+    """Where a specimen is played: who drives it, and on what clock."""
+
+    instance_id: str
+
+    def ask(self, command: Callable[[Handle[Any]], object]) -> None:
+        """Have somebody outside send a command."""
+
+    def pass_time(self, by: timedelta) -> None:
+        """Let *by* go by."""
+
+
+Move = Callable[[Stage], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specimen:
+    """A workflow, how it is started, and what happens to it while it waits."""
+
+    name: str
+    flow: type[Workflow]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    reserved: bool = False
+    early: tuple[Move, ...] = ()
+    """What happens before anybody has driven it."""
+
+    moves: tuple[Move, ...] = ()
+    """What happens whenever it has come to rest."""
+
+    @property
+    def starts_early(self) -> bool:
+        """Whether something comes between its start and its first pass."""
+        return bool(self.early)
+
+
+def send(name: str, payload: object) -> Move:
+    """Deliver a signal."""
+    return lambda stage: stage.ask(lambda handle: handle.signal(name, payload))
+
+
+def later(by: timedelta) -> Move:
+    """Let time go by."""
+    return lambda stage: stage.pass_time(by)
+
+
+def ask(command: str, *arguments: object) -> Move:
+    """Send a command by the name of the handle's method."""
+    return lambda stage: stage.ask(lambda handle: getattr(handle, command)(*arguments))
+
+
+class Straight(Workflow):
+    """Steps one after another."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.straight"
+
+    def handle(self) -> str:
+        """Three steps."""
+        for what in ("one", "two"):
+            self.action(note, what).run()
+        return self.action(note, "three").run()
+
+
+class Retried(Workflow):
+    """A step that succeeds at its third try, at once."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.retried"
+
+    def handle(self) -> str:
+        """Falter twice."""
+        return self.action(falter.using(retry=Retry(attempts=3)), "pay", 2).run()
+
+
+class RetriedSoon(Workflow):
+    """A short delay is sat out in the pass."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.retried_soon"
+
+    def handle(self) -> str:
+        """Falter once, between two steps."""
+        self.action(note, "before").run()
+        retry = Retry(attempts=2, delay=SHORT)
+        return self.action(falter.using(retry=retry), "pay", 1).run()
+
+
+class RetriedLater(Workflow):
+    """A long delay gives the run up."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.retried_later"
+
+    def handle(self) -> str:
+        """Falter once, for long."""
+        retry = Retry(attempts=2, delay=LONG)
+        return self.action(falter.using(retry=retry), "pay", 1).run()
+
+
+class Optional(Workflow):
+    """A step that may fail."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.optional"
+
+    def handle(self) -> str:
+        """Go on with the fallback."""
+        got = self.action(decline, "extra").optional("nothing").run()
+        self.action(note, f"with {got}").run()
+        return str(got)
+
+
+class RolledBack(Workflow):
+    """Three steps, each with its undo, then a failure."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.rolled_back"
+
+    def handle(self) -> None:
+        """Fail at the end."""
+        for what in ("book", "charge", "send"):
+            self.action(note, what).compensate_with(take_back, what, RESULT).run()
+        self.action(decline, "last").run()
+
+
+class Stuck(Workflow):
+    """The second undo fails, which stops the rollback."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.stuck"
+
+    def handle(self) -> None:
+        """Fail at the end."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        charge = self.action(note, "charge").compensate_with(stick, "charge")
+        charge.on_compensation_failure(STOP).run()
+        self.action(note, "send").compensate_with(take_back, "send").run()
+        self.action(decline, "last").run()
+
+
+class StuckGoesOn(Workflow):
+    """The second undo fails, and the first is done all the same."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.stuck_goes_on"
+
+    def handle(self) -> None:
+        """Fail at the end."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        charge = self.action(note, "charge").compensate_with(stick, "charge")
+        charge.on_compensation_failure(CONTINUE).run()
+        self.action(decline, "last").run()
+
+
+class OwnFailure(Workflow):
+    """A step that failed is itself undone."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.own_failure"
+
+    def handle(self) -> None:
+        """Fail in a step with an undo."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        charge = self.action(decline, "charge")
+        charge = charge.compensate_with(take_back, "charge", RESULT)
+        charge.compensate_on_own_failure().run()
+
+
+class Caught(Workflow):
+    """A failure that the workflow deals with."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.caught"
+
+    def handle(self) -> str:
+        """Take the other way."""
+        try:
+            self.action(decline, "first way").run()
+        except ActionFailed as error:
+            return self.action(note, f"second way after {error.type}").run()
+        return "no"
+
+
+class Approved(Workflow):
+    """A signal between two steps, of which the first can be undone."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.approved"
+
+    def handle(self) -> str:
+        """Wait for a word."""
+        self.action(note, "ask").compensate_with(take_back, "ask").run()
+        word = self.signal("word", str).wait(timeout=24 * LONG)
+        return self.action(note, word).run()
+
+
+class ApprovedAtOnce(Workflow):
+    """A signal that is there before anybody waits for it."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.approved_at_once"
+
+    def handle(self) -> str:
+        """Take two words in the order in which they came."""
+        first = self.signal("word", str).wait()
+        self.action(note, first).run()
+        return first + " " + self.signal("word", str).wait()
+
+
+class TimedOut(Workflow):
+    """A signal that does not come."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.timed_out"
+
+    def handle(self) -> str:
+        """Go on without the word."""
+        try:
+            return self.signal("word", str).wait(timeout=LONG)
+        except SignalTimedOut:
+            return self.action(note, "no word").run()
+
+
+class Slept(Workflow):
+    """A short sleep and a long one, each between steps."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.slept"
+
+    def handle(self) -> str:
+        """Sleep twice."""
+        self.action(note, "evening").run()
+        self.sleep(SHORT)
+        self.action(note, "night").run()
+        self.sleep(LONG)
+        return self.action(note, "morning").run()
+
+
+class Napped(Workflow):
+    """A sleep that is sat out in the pass."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.napped"
+
+    def handle(self) -> str:
+        """Sleep briefly."""
+        self.action(note, "before").run()
+        self.sleep(SHORT)
+        return self.action(note, "after").run()
+
+
+class Valued(Workflow):
+    """Values that are recorded once."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.valued"
+
+    def handle(self) -> int:
+        """Ask for one of each kind, and go through a wait with them."""
+        self.now()
+        self.uuid4()
+        number = self.side_effect("answer", _answer)
+        self.action(note, "between").run()
+        self.random()
+        return number + self.signal("more", int).wait()
+
+
+def _answer() -> int:
+    return 42
+
+
+class Asked(Workflow):
+    """A run that pauses itself until a person answers."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.asked"
+
+    def handle(self) -> str:
+        """Ask between two steps."""
+        self.action(note, "before").run()
+        answer = self.interrupt("have a look", str)
+        return self.action(note, answer).run()
+
+
+class Labelled(Workflow):
+    """Tags, memo and summary, before and after a wait."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.labelled"
+
+    def handle(self) -> None:
+        """Say what is going on."""
+        self.tag("stage", "first")
+        self.memo(seen=1)
+        self.summary("begun")
+        self.action(note, "one").run()
+        self.tag("stage", "second")
+        self.memo(seen=2, more="x")
+        self.signal("go").wait()
+        self.tag("stage", "third")
+        self.summary("done")
+
+
+ALL = (
+    Specimen(name="straight", flow=Straight),
+    Specimen(name="retried", flow=Retried),
+    Specimen(name="retried_soon", flow=RetriedSoon),
+    Specimen(name="retried_later", flow=RetriedLater, moves=(later(LONG),)),
+    Specimen(name="optional", flow=Optional),
+    Specimen(name="rolled_back", flow=RolledBack),
+    Specimen(name="stuck", flow=Stuck),
+    Specimen(name="stuck_goes_on", flow=StuckGoesOn),
+    Specimen(name="own_failure", flow=OwnFailure),
+    Specimen(name="caught", flow=Caught),
+    Specimen(name="approved", flow=Approved, moves=(send("word", "yes"),)),
+    Specimen(
+        name="approved_at_once",
+        flow=ApprovedAtOnce,
+        early=(send("word", "yes"), send("word", "indeed")),
+    ),
+    Specimen(name="timed_out", flow=TimedOut, moves=(later(LONG),)),
+    Specimen(name="napped", flow=Napped),
+    Specimen(name="slept", flow=Slept, moves=(later(LONG),)),
+    Specimen(name="valued", flow=Valued, moves=(send("more", 1),)),
+    Specimen(name="asked", flow=Asked, moves=(ask("resume", "go on"),)),
+    Specimen(name="labelled", flow=Labelled, moves=(send("go", None),)),
+    Specimen(name="reserved", flow=Straight, reserved=True),
+    Specimen(
+        name="delayed", flow=Straight, options={"run_after": LONG}, moves=(later(LONG),)
+    ),
+    Specimen(
+        name="paused",
+        flow=Approved,
+        moves=(ask("interrupt"), send("word", "yes"), ask("resume")),
+    ),
+    Specimen(name="cancelled", flow=Approved, moves=(ask("cancel"),)),
+    Specimen(name="compensated", flow=Approved, moves=(ask("compensate"),)),
+    Specimen(name="terminated", flow=Approved, moves=(ask("terminate"),)),
+    Specimen(
+        name="expired",
+        flow=Approved,
+        options={"expires_in": LONG},
+        moves=(later(2 * LONG),),
+    ),
+)
+
+
+def effects_of(instance_id: str) -> list[Effect]:
+    """What the bodies of one run did, in order."""
+    return [effect for effect in ledger if effect.instance_id == instance_id]
+
+
+def handle_of(instance_id: str) -> Handle[Any]:
+    """The run of one instance."""
+    return flows.load(instance_id)

@@ -1,0 +1,81 @@
+"""
+The same story leaves the same rows, whoever drives it and whatever database holds it.
+
+The rows that a story leaves are kept in ``golden/``. They were written on SQLite;
+PostgreSQL, where a step commit is one statement, and MariaDB must leave the same.
+After a wanted change, write them anew with ``SAGA_WRITE_GOLDEN=1`` and read the diff.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from saga_flow import clock
+from saga_flow.executors import inline
+from saga_flow.store import outbox
+from tests.integration.conformance.specimens import ALL, Specimen, handle_of
+from tests.integration.conformance.stages import WAYS, Queued, Synchronous
+from tests.support.rows import dump
+
+GOLDEN = Path(__file__).parent / "golden"
+WRITE = "SAGA_WRITE_GOLDEN"
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[clock.FakeClock]:
+    """A clock that stands still, and hints that wait to be drained."""
+    monkeypatch.setattr(outbox, "_send", inline.wake)
+    inline.clear()
+    with clock.fixed(clock.FakeClock(timezone.now())) as fake:
+        yield fake
+    inline.clear()
+
+
+@pytest.mark.covers("M-EXE-3", "M-SIDE-2", "M-OPT-4")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__.lower())
+@pytest.mark.parametrize("specimen", ALL, ids=lambda specimen: specimen.name)
+def test_a_story_leaves_its_rows(
+    specimen: Specimen,
+    way: type[Synchronous] | type[Queued],
+    time: clock.FakeClock,
+) -> None:
+    way("story", time).play(specimen)
+
+    assert dump(handle_of("story").run_id) == _golden(specimen)
+
+
+def _golden(specimen: Specimen) -> Any:
+    file = GOLDEN / f"{specimen.name}.json"
+    if os.environ.get(WRITE):
+        told = dump(handle_of("story").run_id)
+        text = json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False)
+        file.write_text(f"{text}\n", encoding="utf-8")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+# What sits its waits out in the pass, or has none, needs no clock moved by hand.
+_UNATTENDED = [
+    specimen
+    for specimen in ALL
+    if not specimen.moves and not specimen.early and not specimen.reserved
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("specimen", _UNATTENDED, ids=lambda specimen: specimen.name)
+def test_the_database_s_own_clock_leaves_the_same_rows(specimen: Specimen) -> None:
+    specimen.flow.using(instance_id="story").run_sync()
+
+    assert dump(handle_of("story").run_id) == _golden(specimen)
+
+
+def test_each_specimen_has_its_rows_and_no_rows_are_left_over() -> None:
+    assert {file.stem for file in GOLDEN.iterdir()} == {each.name for each in ALL}
