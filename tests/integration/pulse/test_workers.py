@@ -95,6 +95,16 @@ def test_a_worker_that_beat_since_it_was_listed_is_not_lost(
     assert status_of(me) == WorkerStatus.ALIVE
 
 
+def test_a_worker_that_has_left_is_not_lost_afterwards(time: clock.FakeClock) -> None:
+    me = workers.ensure()
+    workers.leave(me)
+    time.advance(SILENT)
+
+    assert workers.silent(10) == []
+    assert not workers.declare_lost(me)
+    assert status_of(me) == WorkerStatus.GONE
+
+
 def test_silence_of_just_the_window_is_not_enough(time: clock.FakeClock) -> None:
     me = workers.ensure()
     time.advance(workers.SILENCE)
