@@ -158,6 +158,8 @@ class FlowRun(models.Model):
             models.Index(
                 fields=("workflow_name", "sort_at", "id"), name="saga_flow_run_by_type"
             ),
+            # an instance by its id alone, whatever its tenant
+            models.Index(fields=("instance_id",), name="saga_flow_run_by_instance"),
             models.Index(
                 fields=("business_key", "sort_at", "id"), name="saga_flow_run_by_key"
             ),

@@ -27,7 +27,7 @@ def _not_looked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "id"), [(jobs.drive, str(uuid4())), (jobs.perform, "0"), (jobs.undo, "0")]
+    ("job", "id"), [(jobs.drive, str(UUID(int=0))), (jobs.perform, "0"), (jobs.undo, "0")]
 )
 def test_a_hint_about_what_is_gone_is_dropped(
     job: object, id: str, caplog: pytest.LogCaptureFixture

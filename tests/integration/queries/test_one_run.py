@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_a_run_id_means_that_run_of_whichever_tenant() -> None:
     [
         Target(instance_id="order-2"),
         Target(instance_id="order-1", tenant="acme"),
-        Target(run_id=uuid4()),
+        Target(run_id=UUID(int=0)),
     ],
 )
 def test_what_is_not_there_is_not_found(target: Target) -> None:
@@ -89,7 +89,7 @@ def test_locate_takes_an_instance_id_or_a_run_id() -> None:
     assert queries.locate(str(run.pk)) == Target(run_id=run.pk)
 
 
-@pytest.mark.parametrize("text", ["order-2", str(uuid4()), "", "é\x00"])
+@pytest.mark.parametrize("text", ["order-2", str(UUID(int=0)), "", "é\x00"])
 def test_locate_says_what_it_did_not_find(text: str) -> None:
     with pytest.raises(RunNotFound, match="saga_list"):
         queries.locate(text)
