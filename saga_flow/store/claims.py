@@ -12,7 +12,7 @@ from saga_flow.models import ActionRun, FlowEvent, FlowRun, Worker
 from saga_flow.records import Claim, Line, StepFacts
 from saga_flow.states import LIVE_WORKER, ActionStatus, FlowStatus
 from saga_flow.store import dialect, guards, history, journal
-from saga_flow.store.dialect import Sql
+from saga_flow.store.dialect import Binding, Sql
 from saga_flow.store.sql import RunUpdate, guard, run_statement
 from saga_flow.store.sql import run_update as guard_text
 from saga_flow.store.transaction import Refused, atomic, retried
@@ -103,13 +103,14 @@ def _take(update: RunUpdate, owner: UUID, status: FlowStatus) -> Claim | None:
 def _in_transaction(update: RunUpdate, status: FlowStatus) -> tuple[Any, ...]:
     with atomic():
         guard(update)
-        with dialect.connection().cursor() as cursor:
+        binding = Binding()
+        with binding.wrapper.cursor() as cursor:
             names = ", ".join(_READ)
             now = dialect.now()
             cursor.execute(
                 f"SELECT {names}, {now.text} FROM {FlowRun._meta.db_table}"
                 " WHERE id = %s",
-                [*now.parameters, dialect.adapt(update.run)],
+                binding.bound([*now.parameters, update.run]),
             )
             row: tuple[Any, ...] = cursor.fetchone()
         if row[_READ.index("passes")] == 1 and status is FlowStatus.RUNNING:
@@ -120,17 +121,22 @@ def _in_transaction(update: RunUpdate, status: FlowStatus) -> tuple[Any, ...]:
 
 def _at_once(update: RunUpdate, status: FlowStatus) -> tuple[Any, ...]:
     head, parameters = guard_text(update)
-    names = ", ".join(_READ)
+    names, now = ", ".join(_READ), dialect.now()
     text = f"WITH run AS ({head} RETURNING id, history_seq, {names})"
     if status is FlowStatus.RUNNING:
         text += (
             f", line AS (INSERT INTO {FlowEvent._meta.db_table}"
             " (run_id, sequence, type, actor, data, at)"
-            " SELECT id, history_seq, 'flow.started', '', '{}', clock_timestamp()"
+            f" SELECT id, history_seq, 'flow.started', '', '{{}}', {now.text}"
             " FROM run WHERE passes = 1)"
         )
-    with dialect.connection().cursor() as cursor:
-        cursor.execute(f"{text} SELECT {names}, clock_timestamp() FROM run", parameters)
+        parameters.extend(now.parameters)
+    parameters.extend(now.parameters)
+    binding = Binding()
+    with binding.wrapper.cursor() as cursor:
+        cursor.execute(
+            f"{text} SELECT {names}, {now.text} FROM run", binding.bound(parameters)
+        )
         row: tuple[Any, ...] | None = cursor.fetchone()
     if row is None:
         raise Refused

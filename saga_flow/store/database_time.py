@@ -25,7 +25,7 @@ class Now(Expression):
     ) -> tuple[str, tuple[Any, ...]]:
         """What :func:`saga_flow.store.dialect.now` says."""
         moment = dialect.now()
-        return moment.text, moment.parameters
+        return moment.text, tuple(dialect.Binding().bound(moment.parameters))
 
 
 def ago(span: timedelta) -> Any:

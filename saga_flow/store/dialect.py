@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -29,6 +29,14 @@ class Sql:
     parameters: tuple[Any, ...] = ()
 
 
+_PRESENT: Final = object()
+"""Stands for the present time in parameters until they are bound."""
+
+_NOW_BOUND: Final = Sql("%s", (_PRESENT,))
+_NOW: Final = {vendor: Sql(text) for vendor, text in _CLOCK.items()}
+_AS_IT_IS: Final = frozenset({str, int, float, bool, type(None)})
+
+
 def alias() -> str:
     """The alias that holds the engine's tables; the writing side of any router."""
     return conf.get().DATABASE
@@ -40,12 +48,10 @@ def connection() -> BaseDatabaseWrapper:
 
 
 def now() -> Sql:
-    """The database's present time, for use inside a statement."""
-    wrapper = connection()
-    text = _CLOCK.get(wrapper.vendor)
-    if text is None or clock.bound() is not None:
-        return Sql("%s", (wrapper.ops.adapt_datetimefield_value(clock.now()),))
-    return Sql(text)
+    """The database's present time; its parameters are for :class:`Binding` alone."""
+    if clock.bound() is not None:
+        return _NOW_BOUND
+    return _NOW.get(connection().vendor, _NOW_BOUND)
 
 
 def read_now() -> datetime:
@@ -76,28 +82,53 @@ def to_uuid(value: Any) -> Any:
 
 def adapt(value: Any) -> Any:
     """*value* as this vendor's driver takes it; text and numbers as they are."""
+    return _adapt(connection(), value)
+
+
+def _adapt(wrapper: BaseDatabaseWrapper, value: Any) -> Any:
     if isinstance(value, UUID):
-        wrapper = connection()
         if wrapper.vendor == "postgresql":
             return value
         native = wrapper.features.has_native_uuid_field
         return str(value) if native else value.hex
     if isinstance(value, datetime):
-        return connection().ops.adapt_datetimefield_value(value)
+        return wrapper.ops.adapt_datetimefield_value(value)
     return value
 
 
-def adapted(values: Sequence[Any]) -> list[Any]:
-    """Each of *values* as this vendor's driver takes it."""
-    return [adapt(value) for value in values]
+class Binding:
+    """
+    How the values of one transaction are bound to its statements.
+
+    Where the time is bound and not the database's own, all of them say the same one:
+    it is read when the first of them is sent, after any wait for a lock.
+    """
+
+    def __init__(self) -> None:
+        self.wrapper = connection()
+        self._present: Any = None
+
+    def bound(self, values: Iterable[Any]) -> list[Any]:
+        """Each of *values* as this vendor's driver takes it."""
+        return [
+            value if type(value) in _AS_IT_IS else self._adapted(value)
+            for value in values
+        ]
+
+    def _adapted(self, value: Any) -> Any:
+        if value is not _PRESENT:
+            return _adapt(self.wrapper, value)
+        if self._present is None:
+            self._present = _adapt(self.wrapper, clock.now())
+        return self._present
 
 
 @cache
-def cast(model: type[models.Model], column: str, vendor_alias: str) -> str:
+def cast(model: type[models.Model], column: str) -> str:
     """The column's type, for a placeholder that has no context of its own."""
     for field in model._meta.concrete_fields:
         if field.column == column:
             if isinstance(field, models.AutoField):
                 return "bigint"
-            return str(field.db_type(connections[vendor_alias])).split(" CHECK")[0]
+            return str(field.db_type(connection())).split(" CHECK")[0]
     raise LookupError(f"{model.__name__} has no column {column!r}.")

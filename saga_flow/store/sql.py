@@ -5,17 +5,21 @@ A write of docs/writes.md is one guarded :class:`RunUpdate` followed by
 :class:`Update` and :class:`Insert` statements. :func:`apply` runs them one after
 another in a short transaction on every vendor; :func:`apply_at_once` makes the same
 list one data-changing statement on PostgreSQL. What is written is said once.
+
+SQL text depends on the *shape* of a statement alone: its columns and what stands for
+each value. A process writes few shapes over and over, so their text is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import DataError, models, transaction
+from django.db.backends.utils import CursorWrapper
 
 from saga_flow.models import (
     ActionAttempt,
@@ -30,7 +34,7 @@ from saga_flow.models import (
     SideEffect,
 )
 from saga_flow.store import dialect
-from saga_flow.store.dialect import Sql
+from saga_flow.store.dialect import Binding, Sql
 from saga_flow.store.transaction import ClaimLost, Refused
 
 RUN_TABLE: Final = FlowRun._meta.db_table
@@ -103,124 +107,135 @@ def quoted(column: str, vendor: str) -> str:
     return f"`{column}`" if vendor == "mysql" else f'"{column}"'
 
 
-def placed(value: Any) -> str:
-    """The text that stands for *value*."""
-    return value.text if isinstance(value, Sql) else "%s"
+Mark = str | FromRun
+Shape = tuple[tuple[str, ...], tuple[Mark, ...]]
+"""Columns, and the mark that stands for the value of each."""
+
+_RUN_ID: Final = FromRun("id")
 
 
-def bound(values: Iterable[Any]) -> list[Any]:
-    """The parameters of *values*, as the driver takes them."""
-    found: list[Any] = []
-    for value in values:
-        if isinstance(value, Sql):
-            found.extend(value.parameters)
+def _shape(values: Mapping[str, Any], parameters: list[Any], run: UUID | None) -> Shape:
+    """
+    The shape of *values*; what is to be bound is added to *parameters*.
+
+    *run* is bound where a value is read from the run's row. Without it, the text that
+    the shape is for has that row at hand as ``run``.
+    """
+    marks: list[Mark] = []
+    for column, value in values.items():
+        if value is None:
+            marks.append("NULL")
+        elif run is None and column == "run_id":
+            marks.append(_RUN_ID)
+        elif isinstance(value, Sql):
+            marks.append(value.text)
+            parameters.extend(value.parameters)
         elif isinstance(value, FromRun):
-            continue
+            marks.append(value)
+            parameters.extend(() if run is None else (run,))
         else:
-            found.append(dialect.adapt(value))
-    return found
-
-
-@dataclass(slots=True)
-class _Text:
-    """SQL text with its parameters, grown piece by piece."""
-
-    text: list[str] = field(default_factory=list)
-    parameters: list[Any] = field(default_factory=list)
-
-    def add(self, text: str, parameters: Iterable[Any] = ()) -> None:
-        self.text.append(text)
-        self.parameters.extend(parameters)
+            marks.append("%s")
+            parameters.append(value)
+    return tuple(values), tuple(marks)
 
 
 def run_update(update: RunUpdate) -> tuple[str, list[Any]]:
-    """The SQL of the guard."""
-    sets = ", ".join(f"{name} = {placed(v)}" for name, v in update.sets.items())
-    where = " AND ".join(condition.text for condition in update.where)
-    parameters = bound(update.sets.values())
-    parameters.append(dialect.adapt(update.run))
-    parameters.extend(bound(update.where))
-    return f"UPDATE {RUN_TABLE} SET {sets} WHERE id = %s AND {where}", parameters
+    """The SQL of the guard, and what is to be bound in it."""
+    parameters: list[Any] = []
+    sets = _shape(update.sets, parameters, update.run)
+    parameters.append(update.run)
+    for condition in update.where:
+        parameters.extend(condition.parameters)
+    where = tuple(condition.text for condition in update.where)
+    return _run_update_text(sets, where), parameters
+
+
+@lru_cache(maxsize=512)
+def _run_update_text(sets: Shape, where: tuple[str, ...]) -> str:
+    assigned = ", ".join(
+        f"{column} = {mark}" for column, mark in zip(*sets, strict=True)
+    )
+    return f"UPDATE {RUN_TABLE} SET {assigned} WHERE id = %s AND {' AND '.join(where)}"
 
 
 def guard(update: RunUpdate) -> None:
     """Run the guard in the open transaction. Raises Refused when nobody matched."""
-    text, parameters = run_update(update)
-    with dialect.connection().cursor() as cursor:
-        cursor.execute(text, parameters)
-        if cursor.rowcount == 0:
-            raise Refused
+    apply(update, ())
 
 
 def run_statement(run: UUID, statement: Statement) -> int:
     """Run one later statement. Raises ClaimLost when a claim matched no row."""
+    binding = Binding()
+    with binding.wrapper.cursor() as cursor:
+        return _run(cursor, binding, run, statement)
+
+
+def apply(update: RunUpdate, statements: Iterable[Statement]) -> None:
+    """Guard and statements, one after another, in the caller's transaction."""
+    binding = Binding()
+    with binding.wrapper.cursor() as cursor:
+        text, parameters = run_update(update)
+        cursor.execute(text, binding.bound(parameters))
+        if cursor.rowcount == 0:
+            raise Refused
+        for statement in statements:
+            _run(cursor, binding, update.run, statement)
+
+
+def _run(
+    cursor: CursorWrapper, binding: Binding, run: UUID, statement: Statement
+) -> int:
+    parameters: list[Any] = []
+    vendor, table = binding.wrapper.vendor, TABLES[statement.model]
     if isinstance(statement, Update):
-        text, parameters = _update(statement)
+        sets = _shape(statement.sets, parameters, run)
+        where = _shape(statement.where, parameters, run)
+        text = _update_text(vendor, table, sets, where)
     else:
-        text, parameters = _insert(run, statement)
-    with dialect.connection().cursor() as cursor:
-        cursor.execute(text, parameters)
-        changed: int = cursor.rowcount
+        rows = tuple(_shape(row, parameters, run) for row in statement.rows)
+        text = _insert_text(vendor, table, rows, once=statement.once)
+    cursor.execute(text, binding.bound(parameters))
+    changed: int = cursor.rowcount
     if isinstance(statement, Update) and statement.must and changed != 1:
         raise ClaimLost
     return changed
 
 
-def apply(update: RunUpdate, statements: Iterable[Statement]) -> None:
-    """Guard and statements, one after another, in the caller's transaction."""
-    guard(update)
-    for statement in statements:
-        run_statement(update.run, statement)
+@lru_cache(maxsize=512)
+def _update_text(vendor: str, table: str, sets: Shape, where: Shape) -> str:
+    def equations(shape: Shape, joint: str) -> str:
+        return joint.join(
+            f"{quoted(column, vendor)} = {mark}"
+            for column, mark in zip(*shape, strict=True)
+        )
 
-
-def _update(update: Update) -> tuple[str, list[Any]]:
-    vendor = dialect.connection().vendor
-    sets = ", ".join(
-        f"{quoted(name, vendor)} = {placed(v)}" for name, v in update.sets.items()
+    return (
+        f"UPDATE {table} SET {equations(sets, ', ')} WHERE {equations(where, ' AND ')}"
     )
-    where = " AND ".join(
-        f"{quoted(name, vendor)} = {placed(v)}" for name, v in update.where.items()
-    )
-    table = TABLES[update.model]
-    parameters = bound(update.sets.values()) + bound(update.where.values())
-    return f"UPDATE {table} SET {sets} WHERE {where}", parameters
 
 
-def _insert(run: UUID, insert: Insert) -> tuple[str, list[Any]]:
-    columns = tuple(insert.rows[0])
-    text = _Text()
-    for number, row in enumerate(insert.rows):
-        shape: list[str] = []
-        for value in row.values():
-            if isinstance(value, FromRun):
-                shape.append(
-                    f"(SELECT {value.column} FROM {RUN_TABLE} WHERE id = %s)"
-                    f" - {value.minus}"
-                )
-                text.parameters.append(dialect.adapt(run))
-            else:
-                shape.append(placed(value))
-                text.parameters.extend(bound((value,)))
-        text.add((", " if number else "") + f"({', '.join(shape)})")
-    head, tail = _insert_frame(TABLES[insert.model], columns, once=insert.once)
-    return head + " VALUES " + "".join(text.text) + tail, text.parameters
+@lru_cache(maxsize=512)
+def _insert_text(
+    vendor: str, table: str, rows: tuple[Shape, ...], *, once: bool
+) -> str:
+    def read(mark: Mark) -> str:
+        if isinstance(mark, str):
+            return mark
+        return f"(SELECT {mark.column} FROM {RUN_TABLE} WHERE id = %s) - {mark.minus}"
+
+    head, tail = _insert_frame(vendor, table, rows[0][0], once=once)
+    values = ", ".join(f"({', '.join(map(read, marks))})" for _, marks in rows)
+    return f"{head} VALUES {values}{tail}"
 
 
-@lru_cache(maxsize=256)
-def _frame(
-    table: str, columns: tuple[str, ...], vendor: str, *, once: bool
+def _insert_frame(
+    vendor: str, table: str, columns: tuple[str, ...], *, once: bool
 ) -> tuple[str, str]:
     names = ", ".join(quoted(column, vendor) for column in columns)
     if vendor == "mysql":
         return f"INSERT {'IGNORE ' if once else ''}INTO {table} ({names})", ""
     tail = " ON CONFLICT DO NOTHING" if once else ""
     return f"INSERT INTO {table} ({names})", tail
-
-
-def _insert_frame(
-    table: str, columns: tuple[str, ...], *, once: bool
-) -> tuple[str, str]:
-    return _frame(table, columns, dialect.connection().vendor, once=once)
 
 
 def apply_at_once(update: RunUpdate, statements: Sequence[Statement]) -> None:
@@ -231,15 +246,16 @@ def apply_at_once(update: RunUpdate, statements: Sequence[Statement]) -> None:
     by reading other rows: a statement that waited for the run's lock reads a
     snapshot older than the lock (docs/writes.md, "Run row first").
     """
+    binding = Binding()
     text, parameters = _at_once(update, statements)
-    wrapper = dialect.connection()
+    wrapper, values = binding.wrapper, binding.bound(parameters)
     try:
         with wrapper.cursor() as cursor:
             if wrapper.in_atomic_block:
                 with transaction.atomic(using=wrapper.alias):
-                    cursor.execute(text, parameters)
+                    cursor.execute(text, values)
             else:
-                cursor.execute(text, parameters)
+                cursor.execute(text, values)
             if cursor.fetchone() is None:
                 raise Refused
     except DataError as error:
@@ -251,64 +267,59 @@ def apply_at_once(update: RunUpdate, statements: Sequence[Statement]) -> None:
 def _at_once(
     update: RunUpdate, statements: Sequence[Statement]
 ) -> tuple[str, list[Any]]:
-    text = _Text()
     head, parameters = run_update(update)
-    text.add(f"WITH run AS ({head} RETURNING id, history_seq)", parameters)
+    texts = [f"WITH run AS ({head} RETURNING id, history_seq)"]
     claims: list[str] = []
     for number, statement in enumerate(statements):
         name = f"s{number}"
         if isinstance(statement, Update):
-            _add_update(text, name, statement)
+            sets = _shape(statement.sets, parameters, None)
+            where = _shape(statement.where, parameters, None)
+            text = _update_part(statement.model, sets, where)
             if statement.must:
                 claims.append(name)
         else:
-            _add_insert(text, name, statement)
+            rows = tuple(_shape(row, parameters, None) for row in statement.rows)
+            text = _insert_part(statement.model, rows, once=statement.once)
+        texts.append(f"{name} AS ({text})")
     # a claim that matched no row divides by zero, so that nothing of it stays
     lost = "".join(f", 1 / (SELECT count(*) FROM {name})" for name in claims)
-    text.add(f" SELECT history_seq{lost} FROM run")
-    return "".join(text.text), text.parameters
+    return f"{', '.join(texts)} SELECT history_seq{lost} FROM run", parameters
 
 
-def _add_update(text: _Text, name: str, update: Update) -> None:
-    vendor_alias = dialect.alias()
-    sets = ", ".join(
-        f'"{column}" = {_cast(update.model, column, value, vendor_alias)}'
-        for column, value in update.sets.items()
+@lru_cache(maxsize=512)
+def _update_part(model: type[models.Model], sets: Shape, where: Shape) -> str:
+    assigned = ", ".join(
+        f'"{column}" = {_read(model, column, mark)}'
+        for column, mark in zip(*sets, strict=True)
     )
-    where = " AND ".join(
-        "t.run_id = run.id" if column == "run_id" else f"t.{column} = {placed(value)}"
-        for column, value in update.where.items()
+    matched = " AND ".join(
+        f"t.{column} = {mark if isinstance(mark, str) else f'run.{mark.column}'}"
+        for column, mark in zip(*where, strict=True)
     )
-    table = TABLES[update.model]
-    text.add(
-        f", {name} AS (UPDATE {table} t SET {sets} FROM run WHERE {where} RETURNING 1)",
-        bound(update.sets.values())
-        + bound(v for column, v in update.where.items() if column != "run_id"),
+    return (
+        f"UPDATE {TABLES[model]} t SET {assigned} FROM run WHERE {matched} RETURNING 1"
     )
 
 
-def _add_insert(text: _Text, name: str, insert: Insert) -> None:
-    vendor_alias = dialect.alias()
-    columns = tuple(insert.rows[0])
-    head, tail = _insert_frame(TABLES[insert.model], columns, once=insert.once)
-    text.add(f", {name} AS ({head} ")
-    for number, row in enumerate(insert.rows):
-        chosen: list[str] = []
-        kept: list[Any] = []
-        for column, value in row.items():
-            if column == "run_id":
-                chosen.append("run.id")
-            elif isinstance(value, FromRun):
-                chosen.append(f"run.{value.column} - {value.minus}")
-            else:
-                chosen.append(_cast(insert.model, column, value, vendor_alias))
-                kept.append(value)
-        union = "UNION ALL " if number else ""
-        text.add(f"{union}SELECT {', '.join(chosen)} FROM run ", bound(kept))
-    text.add(f"{tail} RETURNING 1)")
+@lru_cache(maxsize=512)
+def _insert_part(
+    model: type[models.Model], rows: tuple[Shape, ...], *, once: bool
+) -> str:
+    head, tail = _insert_frame("postgresql", TABLES[model], rows[0][0], once=once)
+    chosen = " UNION ALL ".join(
+        f"SELECT {', '.join(_read(model, *pair) for pair in zip(*row, strict=True))}"
+        " FROM run"
+        for row in rows
+    )
+    return f"{head} {chosen}{tail} RETURNING 1"
 
 
-def _cast(model: type[models.Model], column: str, value: Any, vendor_alias: str) -> str:
-    if isinstance(value, Sql):
-        return value.text
-    return f"%s::{dialect.cast(model, column, vendor_alias)}"
+def _read(model: type[models.Model], column: str, mark: Mark) -> str:
+    if isinstance(mark, FromRun):
+        return (
+            f"run.{mark.column} - {mark.minus}" if mark.minus else f"run.{mark.column}"
+        )
+    if mark in ("%s", "NULL"):
+        return f"{mark}::{dialect.cast(model, column)}"
+    return mark
