@@ -84,13 +84,13 @@ def test_this_projects_settings_pass_every_check(
 def test_a_misspelt_option_is_an_error_with_a_suggestion_and_no_traceback(
     folder: Path,
 ) -> None:
-    settings = host(folder, "SAGA_FLOW = {'DATABSE': 'default'}")
+    settings = host(folder, "SAGA_FLOW = {'EXECUTR': 'none'}")
 
     code, said = manage(folder, settings, "check")
 
     assert code == 1
-    assert "(saga_flow.E001) SAGA_FLOW has no option 'DATABSE'." in said
-    assert "Did you mean 'DATABASE'?" in said
+    assert "(saga_flow.E001) SAGA_FLOW has no option 'EXECUTR'." in said
+    assert "Did you mean 'EXECUTOR'?" in said
     assert "Traceback" not in said
 
 
@@ -133,7 +133,7 @@ def test_the_engine_may_have_a_database_of_its_own(folder: Path) -> None:
     checked = manage(folder, settings, "check", "--database", "engine")
 
     assert checked == (0, "System check identified no issues (0 silenced).\n")
-    assert "saga_flow_flowrun" in tables(folder / "engine.sqlite3")
+    assert "saga_flow_run" in tables(folder / "engine.sqlite3")
     assert not [
         name for name in tables(folder / "db.sqlite3") if name.startswith("saga_")
     ]
@@ -163,8 +163,6 @@ def test_no_hosts_settings_ask_for_a_migration_of_the_engines(
 ) -> None:
     settings = host(folder, *lines)
 
-    code, said = manage(
-        folder, settings, "makemigrations", "saga_flow", "--check"
-    )
+    code, said = manage(folder, settings, "makemigrations", "saga_flow", "--check")
 
     assert (code, said) == (0, "No changes detected in app 'saga_flow'\n")

@@ -15,8 +15,8 @@ from saga_flow.checks import catalogue
     ("options", "words"),
     [
         (
-            {"DATABSE": "default"},
-            "SAGA_FLOW has no option 'DATABSE'. Did you mean 'DATABASE'?",
+            {"EXECUTR": "none"},
+            "SAGA_FLOW has no option 'EXECUTR'. Did you mean 'EXECUTOR'?",
         ),
         ({"colour": 1}, "SAGA_FLOW has no option 'colour'."),
         (
