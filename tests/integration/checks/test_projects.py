@@ -59,20 +59,13 @@ def host(folder: Path, *lines: str) -> str:
     return "host_settings"
 
 
-@pytest.mark.parametrize(
-    ("settings", "kind"),
-    [
-        ("settings.dev", "sqlite"),
-        ("settings.test", "postgresql"),
-        ("settings.production", "sqlite"),
-        ("settings.production", "postgresql"),
-        ("settings.production", "mariadb"),
-    ],
-)
-def test_this_projects_settings_pass_every_check(
-    folder: Path, settings: str, kind: str
-) -> None:
+@pytest.mark.conformance
+@pytest.mark.parametrize("name", ["dev", "test", "production"])
+def test_this_projects_settings_pass_every_check(folder: Path, name: str) -> None:
+    """On the kind of database that this run is on: only its driver is sure here."""
+    kind = os.environ.get("SAGA_DB", "sqlite")
     surroundings = {**PRODUCTION, **SERVERS, "SAGA_DB": kind}
+    settings = f"settings.{name}"
 
     code, said = manage(
         folder, settings, "check", "--fail-level", "WARNING", **surroundings
