@@ -42,11 +42,18 @@ def start(order: StartOrder, request: Request) -> Answer:
     if known is not None:
         return known
     try:
-        started = starts.start(order, command)
+        return _start(order, command)
     except KeyTaken:
         return _first_answer(command)
+
+
+def _start(order: StartOrder, command: Command) -> Answer:
+    try:
+        started = starts.start(order, command)
     except Taken as taken:
-        return _duplicate(order, command, taken)
+        # perhaps by the first request with this same key, which has committed since
+        known = command_rows.answered(command)
+        return known or _duplicate(order, command, taken)
     return _started(order, command, started)
 
 

@@ -69,13 +69,11 @@ def start(order: StartOrder, command: Command) -> Started:
     """
     for _ in range(ROUNDS):
         current = _current(order)
-        if current is not None and current.status == FlowStatus.RESERVED:
-            if order.arguments is not None:
-                return _start_reserved(order, command, current)
-            raise _taken(current)
-        if current is not None and not _may_follow(order, current):
+        if current is not None and not _gives_way(order, current):
             raise _taken(current)
         try:
+            if current is not None and current.status == FlowStatus.RESERVED:
+                return _start_reserved(order, command, current)
             return retried(partial(_begin, order, command, current))
         except (IntegrityError, Refused):
             # somebody else was first: judge their run, or try again if it is gone
@@ -96,7 +94,10 @@ def _current(order: StartOrder) -> FlowRun | None:
     )
 
 
-def _may_follow(order: StartOrder, current: FlowRun) -> bool:
+def _gives_way(order: StartOrder, current: FlowRun) -> bool:
+    """Whether the instance's present run is held for this start, or may be followed."""
+    if current.status == FlowStatus.RESERVED:
+        return order.arguments is not None
     allowed = order.on_duplicate is Duplicate.ALLOW_AFTER_CLOSED
     return allowed and current.status in TERMINAL
 

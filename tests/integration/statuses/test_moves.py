@@ -1,5 +1,5 @@
 """
-Each write that moves a run, from each status: legal moves happen, others change nothing.
+Each write that moves a run, tried from each status: it moves it, or changes nothing.
 
 There is no other way to change a status, so what these writes can do together is
 compared with the whole table at the end.
@@ -145,7 +145,7 @@ MOVES: Final[dict[str, Move]] = {
     ),
     "enter_from_pass": Move(do=enter_from_pass, moves=same(F.CANCELLING, F.RUNNING)),
     "compensate": Move(
-        do=lambda run: ending.compensate(
+        do=lambda _: ending.compensate(
             command("compensate", "compensating"), snapshot(P1)
         ),
         moves=same(F.CANCELLING, *ENDS_NOW),
@@ -154,17 +154,17 @@ MOVES: Final[dict[str, Move]] = {
         do=expire, moves=same(F.CANCELLING, *ENDS_NOW), columns=overdue
     ),
     "cancel": Move(
-        do=lambda run: commands.cancel(command("cancel", "cancelled"), snapshot(P1)),
+        do=lambda _: commands.cancel(command("cancel", "cancelled"), snapshot(P1)),
         moves=same(F.CANCELLED, *ENDS_NOW),
     ),
     "terminate": Move(
-        do=lambda run: commands.terminate(
+        do=lambda _: commands.terminate(
             command("terminate", "terminated"), snapshot(P1)
         ),
         moves=same(F.TERMINATED, *OPEN),
     ),
     "interrupt": Move(
-        do=lambda run: commands.interrupt(
+        do=lambda _: commands.interrupt(
             command("interrupt", "interrupted"), snapshot(P1)
         ),
         moves=same(F.INTERRUPTED, F.WAITING),
@@ -172,13 +172,11 @@ MOVES: Final[dict[str, Move]] = {
         decides=frozenset({F.PENDING, F.RUNNING}),
     ),
     "resume": Move(
-        do=lambda run: commands.resume(
-            command("resume", "resumed"), snapshot(P1), None
-        ),
+        do=lambda _: commands.resume(command("resume", "resumed"), snapshot(P1), None),
         moves=same(F.WAITING, F.INTERRUPTED),
     ),
     "start_of_a_reservation": Move(
-        do=lambda run: _start_reserved(),
+        do=lambda _: _start_reserved(),
         moves=same(F.PENDING, F.RESERVED),
     ),
     **{
