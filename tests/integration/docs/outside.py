@@ -62,7 +62,7 @@ class Modules:
         package, _, last = name.rpartition(".")
         if package:
             setattr(self.get(package), last, module)
-        exec(code, vars(module))
+        exec(code, vars(module))  # noqa: S102 - the text is this project's own
         return module
 
     def forget(self) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
@@ -27,7 +27,10 @@ from tests.integration.docs.outside import Modules, world
 from tests.integration.docs.pages import DOCS, PAGES, ROOT, Block, blocks, name_of
 
 WITH_CODE: Final = [page for page in PAGES if blocks(page)]
-FIXTURES: Final = {"db": lambda: None, "client": Client}
+FIXTURES: Final[Mapping[str, Callable[[], Any]]] = {
+    "db": lambda: None,
+    "client": Client,
+}
 
 
 @pytest.fixture
@@ -82,7 +85,7 @@ def _run(block: Block, module: ModuleType) -> None:
     # The line numbers of the page, so that a failure names the place to mend.
     tree = ast.parse("\n" * (block.line - 1) + block.code)
     code = compile(tree, str(ROOT / block.page), "exec", dont_inherit=True)
-    exec(code, vars(module))
+    exec(code, vars(module))  # noqa: S102 - the text is this project's own
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             _call(vars(module)[node.name])
