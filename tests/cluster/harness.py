@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from django.db import OperationalError, connection
+
 from saga_flow.models import ActionRun, FlowRun, Worker
 from saga_flow.states import LIVE_WORKER, TERMINAL, FlowStatus
 from tests.support import database
@@ -124,6 +126,39 @@ def await_held(
         details=cluster.last_lines,
     )
     return found.pop()
+
+
+def freeze(pid: int) -> None:
+    """
+    Stop process *pid* where it is, but not in the middle of a write.
+
+    With SQLite a frozen writer keeps everybody else from writing, for as long as it
+    is frozen: no engine could go on.
+    """
+
+    def stopped() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        if _may_write():
+            return True
+        os.kill(pid, signal.SIGCONT)
+        return False
+
+    eventually(stopped, f"process {pid} outside of a write")
+
+
+def _may_write() -> bool:
+    if connection.vendor != "sqlite":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 200")
+        try:
+            cursor.execute("BEGIN IMMEDIATE")
+            cursor.execute("ROLLBACK")
+        except OperationalError:
+            return False
+        finally:
+            cursor.execute("PRAGMA busy_timeout = 20000")
+    return True
 
 
 def effects(instance_id: str) -> list[tuple[str, int]]:

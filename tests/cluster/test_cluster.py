@@ -94,7 +94,7 @@ def test_a_worker_that_was_only_asleep_changes_nothing_when_it_wakes(
     with harness.running(tmp_path) as cluster:
         run = Gated.using(instance_id="gated").start("gate")
         sleeper = harness.await_held(cluster, "gate")
-        os.kill(sleeper, signal.SIGSTOP)
+        harness.freeze(sleeper)
         try:
             harness.await_held(cluster, "gate", but=frozenset({sleeper}))
             gate.release(tmp_path, "gate")
