@@ -23,6 +23,7 @@ BACK_IN_OTHER_HANDS = 30
 """Seconds within which a dead worker's work is somebody else's."""
 
 
+@pytest.mark.covers("M-EXE-2")
 def test_work_of_every_kind_is_done_and_the_cluster_ends_in_good_order(
     tmp_path: Path,
 ) -> None:

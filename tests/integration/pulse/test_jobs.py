@@ -9,6 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.test import override_settings
 from django_q.exceptions import TimeoutException
+from django_q.models import OrmQ
+from django_q.signing import SignedPackage
 
 from saga_flow import clock, holdings, jobs, sweeps
 from saga_flow.holdings import Holding
@@ -27,7 +29,8 @@ def _not_looked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "id"), [(jobs.drive, str(UUID(int=0))), (jobs.perform, "0"), (jobs.undo, "0")]
+    ("job", "id"),
+    [(jobs.drive, str(UUID(int=0))), (jobs.perform, "0"), (jobs.undo, "0")],
 )
 def test_a_hint_about_what_is_gone_is_dropped(
     job: object, id: str, caplog: pytest.LogCaptureFixture
@@ -35,6 +38,15 @@ def test_a_hint_about_what_is_gone_is_dropped(
     assert callable(job)
     assert job(id) is None
     assert [r for r in caplog.records if r.levelname == "ERROR"] == []
+
+
+@pytest.mark.covers("M-RUN-2")
+def test_a_start_sends_exactly_one_job_in_its_own_transaction() -> None:
+    run = Straight.using(instance_id="straight").start(2)
+
+    [row] = OrmQ.objects.all()
+    job = SignedPackage.loads(row.payload)
+    assert (job["func"], job["args"]) == ("saga_flow.jobs.drive", (str(run.run_id),))
 
 
 def test_a_job_does_what_its_kind_says(sent: list[Wake]) -> None:
