@@ -183,7 +183,7 @@ def signal(target: Target, name: str, payload: str, request: Request) -> Answer:
         commands.signal(command, run, name, limit)
 
     command = _command("signal", target, request, "signal_received", payload)
-    return _carry_out(command, _Act(judge=judge, act=act))
+    return _carry_out(replace(command, about=name), _Act(judge=judge, act=act))
 
 
 def cancel(target: Target, request: Request) -> Answer:
@@ -302,12 +302,13 @@ def repair(target: Target, request: Request) -> Answer:
     def act(command: Command, run: Snapshot) -> str | None:
         if run.status not in OPEN or run.status is FlowStatus.INTERRUPTED:
             raise _NoOp
+        done = replace(command, outcome="repair_dispatched")
         try:
-            commands.repair(command, run)
+            commands.repair(done, run)
         except Refused:
             # a live worker has it: there is nothing to mend
             raise _NoOp from None
-        return "repair_dispatched"
+        return done.outcome
 
     return _carry_out(
         _command("repair", target, request, "repair_not_needed"),
@@ -328,8 +329,9 @@ def archive(target: Target, request: Request) -> Answer:
     def act(command: Command, run: Snapshot) -> str | None:
         if run.archived_at is not None:
             raise _NoOp
-        commands.archive(command, run)
-        return "archived"
+        done = replace(command, outcome="archived")
+        commands.archive(done, run)
+        return done.outcome
 
     return _carry_out(
         _command("archive", target, request, "archive_not_needed"),

@@ -25,11 +25,6 @@ def start(order: StartOrder, request: Request) -> Answer:
     A taken instance id is judged by the order's duplicate policy; a rejection leaves
     the caller's transaction usable and writes its command row only.
     """
-    order = replace(
-        order,
-        instance_id=order.instance_id or str(uuid4()),
-        queue=order.queue or conf.get().QUEUE,
-    )
     reserving = order.arguments is None
     command = Command(
         type="reserve" if reserving else "start",
@@ -37,10 +32,17 @@ def start(order: StartOrder, request: Request) -> Answer:
         request=request,
         outcome="reserved" if reserving else "started_new",
         payload=order.arguments,
+        about=order.workflow_name,
     )
     known = command_rows.answered(command)
     if known is not None:
         return known
+    # only now: a repeated request without an instance id is the same request
+    order = replace(
+        order,
+        instance_id=order.instance_id or str(uuid4()),
+        queue=order.queue or conf.get().QUEUE,
+    )
     try:
         return _start(order, command)
     except KeyTaken:
@@ -121,6 +123,13 @@ def release(target: Target, request: Request) -> Answer:
     command = Command(
         type="release", target=target, request=request, outcome="released"
     )
+    try:
+        return command_rows.answered(command) or _release(target, command)
+    except KeyTaken:
+        return _first_answer(command)
+
+
+def _release(target: Target, command: Command) -> Answer:
     if starts.release(target.tenant, target.instance_id, command):
         return Answer(
             accepted=True,

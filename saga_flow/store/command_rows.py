@@ -36,6 +36,9 @@ class Command:
     request: Request
     outcome: str
     payload: str | None = None
+    about: str = ""
+    """What it names beside its target: a signal, or the workflow to start."""
+
     id: UUID = field(default_factory=uuid7)
 
     @property
@@ -46,6 +49,7 @@ class Command:
             self.target.tenant,
             self.target.instance_id,
             str(self.target.run_id or ""),
+            self.about,
             self.payload or "",
             self.request.reason,
         ]

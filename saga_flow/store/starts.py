@@ -261,6 +261,7 @@ def _start_reserved(order: StartOrder, command: Command, held: FlowRun) -> Start
                 )
             )
             _command(held.pk, order, command)
+            command_rows.number(command, held.pk)
             for statement in journal.insert(held.pk, (_first_line(order),)):
                 run_statement(held.pk, statement)
             if not order.here:
