@@ -12,8 +12,7 @@ from saga_flow.authoring import flows
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.signals import Signal
 from saga_flow.authoring.start import Handles, Start
-from saga_flow.current import current_step
-from saga_flow.exceptions import NotInStep, RunNotFound
+from saga_flow.exceptions import RunNotFound
 from saga_flow.queries import FlowFilter
 from saga_flow.records import Snapshot, Target
 from saga_flow.states import MAY_START_WORK, FlowStatus
@@ -85,26 +84,16 @@ def send_signal(
 
     *target* is a handle or an instance id. After ``start()`` the delivery comes before
     the first pass; from inside a body, such as a fake's ``side_effect``, it comes
-    during one, which goes on by itself. Raises what ``handle.signal()`` raises.
+    during one, which goes on by itself. Raises what ``handle.signal()`` raises, and
+    InsideTransaction when the test has a transaction of its own open.
     """
     handle = flows.load(target) if isinstance(target, str) else target
-    if _in_body():
-        handle.signal(signal, payload)
-        return handle.refresh()
     client.refuse_inside("send_signal()")
     with standing_still():
         handle.signal(signal, payload)
         client.drive(handle.run_id)
         _skip(handle.run_id)
         return handle.refresh()
-
-
-def _in_body() -> bool:
-    try:
-        current_step()
-    except NotInStep:
-        return False
-    return True
 
 
 def _skip(run_id: UUID) -> None:

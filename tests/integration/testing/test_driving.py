@@ -90,6 +90,21 @@ def test_a_deadline_is_met_before_a_sleep_that_is_longer() -> None:
     handle = run_workflow(start)
 
     assert handle.expired()
+    assert handle.closed_at == handle.created_at + timedelta(hours=1)
+
+
+@pytest.mark.django_db
+def test_drain_ends_a_run_whose_deadline_has_passed() -> None:
+    with fake_clock() as clock, fake_action(charge, returns="ch_1"):
+        start = Checkout.using(expires_in=timedelta(hours=1))
+        with fake_action(refund):
+            handle = run_workflow(start, "order", 5)
+            assert drain(skip_time=True) == 0
+
+            clock.advance(timedelta(hours=1))
+            drain()
+
+    assert handle.refresh().expired()
 
 
 @pytest.mark.django_db
@@ -191,6 +206,38 @@ def test_a_delivery_may_come_from_a_body() -> None:
         handle = run_workflow(Checkout.using(instance_id="in-body"), "order", 5)
 
     assert handle.output() == "ch_1"
+
+
+@pytest.mark.django_db
+def test_a_delivery_from_a_body_leaves_the_clock_alone() -> None:
+    def approve(order: str, cents: int) -> str:
+        send_signal("in-body", Checkout.approval, "yes")
+        return "ch_1"
+
+    start = Checkout.using(instance_id="in-body", expires_in=timedelta(hours=1))
+    with fake_clock() as clock, fake_action(charge, side_effect=approve):
+        begin = clock.now
+        handle = run_workflow(start, "order", 5)
+
+        assert clock.now == begin
+    assert handle.completed()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_drain_in_a_body_leaves_the_run_of_the_body_alone() -> None:
+    taken_up: list[int] = []
+
+    def look_round(order: str, cents: int) -> str:
+        taken_up.append(drain())
+        return "ch_1"
+
+    with fake_clock(), fake_action(charge, side_effect=look_round):
+        other = Reserve.start("other")
+        handle = run_workflow(Checkout, "order", 5)
+
+    assert len(taken_up) == 1
+    assert other.refresh().completed()
+    assert handle.status is FlowStatus.WAITING
 
 
 @pytest.mark.django_db
