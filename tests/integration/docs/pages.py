@@ -11,7 +11,12 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[3]
 DOCS: Final = ROOT / "docs"
 README: Final = ROOT / "README.md"
-PAGES: Final = (README, *sorted(DOCS.rglob("*.md")))
+PAGES: Final = (
+    README,
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.rglob("*.md")),
+)
 
 _BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE: Final = re.compile(r"# (?P<path>[\w/]+)\.py\n")

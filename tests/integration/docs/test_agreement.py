@@ -41,6 +41,8 @@ from tests.integration.docs.pages import (
 AUTHORING: Final = DOCS / "authoring.md"
 OPERATIONS: Final = DOCS / "operations.md"
 TESTING: Final = DOCS / "testing.md"
+WRITES: Final = DOCS / "writes.md"
+ARCHITECTURE: Final = DOCS / "architecture.md"
 COMMANDS: Final = frozenset(
     path.stem for path in (ROOT / "saga_flow/management/commands").glob("saga_*.py")
 )
@@ -302,6 +304,65 @@ def test_the_helpers_for_tests_are_listed() -> None:
 
     assert listed - {"raises", "side_effect"} == set(testing.__all__) - records
     assert [name for name in words(later) if hasattr(testing, name)] == []
+
+
+# ------------------------------------------------------- writes.md, architecture.md
+
+
+def rows_of_writes() -> dict[int, bool]:
+    """The rows of docs/writes.md by number, and whether they have code."""
+    text = WRITES.read_text(encoding="utf-8")
+    found = re.findall(r"^\| (\d+)( ○)? \|", text, re.MULTILINE)
+    assert len({number for number, _ in found}) == len(found), "a number twice"
+    return {int(number): not without for number, without in found}
+
+
+def rows_of_code() -> set[int]:
+    """The rows that modules of the store name."""
+    found: set[int] = set()
+    for path in (ROOT / "saga_flow/store").glob("*.py"):
+        for told in re.findall(r"\brows? ([\d–, and]+)", path.read_text()):
+            for first, last in re.findall(r"(\d+)(?:–(\d+))?", told):
+                found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def test_a_write_is_marked_as_missing_exactly_if_the_page_says_so_below() -> None:
+    later = without_what_is_to_come(WRITES)[1]
+    [told] = re.findall(r"and no code: ([\d, and]+)\.", later)
+
+    missing = {number for number, has_code in rows_of_writes().items() if not has_code}
+    assert {int(number) for number in re.findall(r"\d+", told)} == missing
+
+
+def test_the_store_names_no_write_that_is_marked_as_missing() -> None:
+    rows = rows_of_writes()
+
+    assert sorted(rows) == list(range(1, max(rows) + 1))
+    assert {number for number in rows_of_code() if not rows.get(number)} == set()
+
+
+@pytest.mark.parametrize("package", ["engine", "store"])
+def test_each_module_of_the_inner_packages_has_its_place(package: str) -> None:
+    listed = first_column(table(section(ARCHITECTURE, f"### In the {package}")))
+    modules = {path.stem for path in (ROOT / "saga_flow" / package).glob("*.py")}
+
+    assert listed == modules - {"__init__"}
+
+
+def test_each_folder_and_module_of_the_package_has_its_place() -> None:
+    rows = table(section(ARCHITECTURE, "## The folders"))
+    cells = [cell for row in rows for cell in re.findall(r"`([^`]+)`", row[0])]
+    listed = {cell.removeprefix("saga_flow/").rstrip("/") for cell in cells}
+    there = {
+        path.name
+        for path in (ROOT / "saga_flow").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+
+    assert there - {"__init__.py"} <= listed
+    for cell in cells:
+        assert (ROOT / cell).exists() or (ROOT / "saga_flow" / cell).exists(), cell
 
 
 # -------------------------------------------------------------------- the whole tree
