@@ -74,20 +74,19 @@ def fake_action(
 
 
 @contextmanager
-def step_context(  # noqa: PLR0913 - what a step is, each with a default
+def step_context(
     *,
     run_id: UUID | None = None,
     instance_id: str = "test",
     sequence: int = 0,
     attempt: int = 1,
-    idempotency_key: str = "",
     deadline: datetime | None = None,
     cancel_requested: bool = False,
 ) -> Iterator[StepContext]:
     """
     Give a body that is called directly the step that ``current_step()`` returns.
 
-    The idempotency key is ``"{run_id}:{sequence}"`` unless another one is given.
+    Yields that step; its idempotency key is ``"{run_id}:{sequence}"``.
     """
     run_id = run_id or uuid7()
     step = StepContext(
@@ -95,7 +94,7 @@ def step_context(  # noqa: PLR0913 - what a step is, each with a default
         instance_id=instance_id,
         sequence=sequence,
         attempt=attempt,
-        idempotency_key=idempotency_key or f"{run_id}:{sequence}",
+        idempotency_key=f"{run_id}:{sequence}",
         deadline=deadline,
         asks=lambda: cancel_requested,
     )

@@ -180,8 +180,8 @@ def test_nothing_was_undone_of_a_run_that_went_well() -> None:
 
 
 def test_a_body_is_given_a_step() -> None:
-    with step_context(instance_id="mine", attempt=2, idempotency_key="k") as step:
-        assert key() == "mine 2 k"
+    with step_context(instance_id="mine", attempt=2) as step:
+        assert key() == f"mine 2 {step.run_id}:0"
         assert current_step() is step
         assert not step.cancel_requested()
 
