@@ -336,6 +336,9 @@ LIVE_WORKER: Final = frozenset({_W.ALIVE, _W.DRAINING})
 UNSETTLED_STEP: Final = sources_of(_A.CANCELLED, ACTION_TRANSITIONS)
 """Steps that the end of their run cancels."""
 
+MAY_COMPLETE: Final = UNSETTLED_STEP | {_A.COMPLETED}
+"""Steps that have completed, or still may: the ones that an undo is for."""
+
 UNFINISHED_UNDO: Final = frozenset({_CO.PENDING, _CO.RUNNING})
 """Undos that stay an open operational item when their run is closed."""
 

@@ -18,7 +18,7 @@ from saga_flow.queries.rows import (
     SignalRow,
     StepRow,
 )
-from saga_flow.states import ActionStatus
+from saga_flow.states import MAY_COMPLETE, ActionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,11 @@ class Step:
     tries: tuple[Try, ...]
     undo: Undo | None
     took: str
+
+    @property
+    def may_complete(self) -> bool:
+        """Whether it has completed, or still can: then its undo has a meaning."""
+        return self.row.status in MAY_COMPLETE
 
 
 def steps(

@@ -18,7 +18,7 @@ class CompensationRun(models.Model):
     """The ordinal of the step that it undoes."""
 
     order = models.IntegerField()
-    """Its place in the rollback, from 0."""
+    """Its place in the plan, from 0; one that joined later comes after all others."""
 
     level = models.IntegerField()
     """Undos of one level may run together; levels run one after another."""

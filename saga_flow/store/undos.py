@@ -65,25 +65,40 @@ def planned(
     return ordered, [told]
 
 
-def insert(run: UUID, plans: Sequence[UndoPlan], *, out_of_order: bool = False) -> None:
-    """One row per undone ordinal; one that is there already is left as it is."""
+def insert(
+    run: UUID,
+    plans: Sequence[UndoPlan],
+    *,
+    first: int = 0,
+    out_of_order: bool = False,
+) -> None:
+    """
+    One row per undone ordinal; one that is there already is left as it is.
+
+    *first* is the place in the rollback of the first of *plans*.
+    """
     if plans:
         run_statement(
             run,
             Insert(
                 model=CompensationRun,
                 once=True,
-                rows=[_row(run, plan, out_of_order=out_of_order) for plan in plans],
+                rows=[
+                    _row(run, plan, order, out_of_order=out_of_order)
+                    for order, plan in enumerate(plans, first)
+                ],
             ),
         )
 
 
-def _row(run: UUID, plan: UndoPlan, *, out_of_order: bool) -> dict[str, Any]:
+def _row(
+    run: UUID, plan: UndoPlan, order: int, *, out_of_order: bool
+) -> dict[str, Any]:
     now = dialect.now()
     return {
         "run_id": run,
         "sequence": plan.sequence,
-        "order": -plan.sequence,
+        "order": order,
         "level": plan.level,
         "name": plan.name,
         "status": CompensationStatus.PENDING.value,
@@ -123,7 +138,7 @@ def extend(run: UUID, step: StepFacts, plan_one: PlanOne) -> None:
         run_id=run, level__gt=plan.level
     )
     passed = begun.exclude(status=CompensationStatus.PENDING).exists()
-    insert(run, (plan,), out_of_order=passed)
+    insert(run, (plan,), first=_planned_so_far(run), out_of_order=passed)
     tell(
         run,
         journal.line(
@@ -155,11 +170,16 @@ def give_up_lost(claim: Claim, lost: Outcome, plan: UndoPlan | None) -> None:
             )
             run_statement(claim.run, outcome_update(claim.run, lost))
             if plan is not None:
-                insert(claim.run, (plan,))
+                insert(claim.run, (plan,), first=_planned_so_far(claim.run))
             for statement in journal.insert(claim.run, (line,)):
                 run_statement(claim.run, statement)
 
     retried(attempt)
+
+
+def _planned_so_far(run: UUID) -> int:
+    rows = CompensationRun.objects.using(dialect.alias()).filter(run_id=run)
+    return rows.count()
 
 
 def tell(run: UUID, line: Line) -> None:
