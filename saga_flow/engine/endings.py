@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from saga_flow import conf
 from saga_flow.engine import closing, recovery
-from saga_flow.engine.gathering import without_waits
+from saga_flow.engine.gathering import new_ordinals, without_waits
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.unwinding import (
     Broken,
@@ -142,7 +142,9 @@ def _outdone(pass_: Pass) -> bool:
     standing = history.standing(claim.run)
     if standing is not None and _asks_for_pause(standing, claim):
         kept = without_waits(gathered)
-        interrupt(claim, kept, BY_OPERATOR, None)
+        # the refused commit may have taken an ordinal that is not recorded
+        position = pass_.position + new_ordinals(kept)
+        interrupt(claim, kept, BY_OPERATOR, position)
         return False
     recovery.keep_held(claim, gathered)
     return False

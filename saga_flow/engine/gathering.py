@@ -50,6 +50,13 @@ class Gathering:
         )
 
 
+def new_ordinals(gathered: Gathered) -> int:
+    """How many ordinals are recorded by the commit that carries *gathered*."""
+    early = sum(taken.marker is None for taken in gathered.taken)
+    new = (gathered.side_effects, gathered.timers, gathered.markers, gathered.steps)
+    return early + sum(map(len, new))
+
+
 def without_waits(gathered: Gathered) -> Gathered:
     """All but new wait-markers and timers: what holds whatever arrives meanwhile."""
     timers = tuple(timer for timer in gathered.timers if timer.fired)
