@@ -272,7 +272,7 @@ class Handle(Generic[Rc_co]):
         return self._signal(signal, payload)
 
     def cancel(self) -> Answer:
-        """Roll back and close as cancelled. Raises CannotCancelTerminalFlow."""
+        """End the run now; nothing is undone. Raises CannotCancelTerminalFlow."""
         return commands.accepted(self.attempt_cancel())
 
     def attempt_cancel(self) -> Answer:

@@ -42,7 +42,7 @@ _ENDINGS: Final[dict[FlowStatus, type[RunEnded]]] = {
 def wait(
     handle: Handle[Any], timeout: timedelta | None, poll: timedelta | None
 ) -> None:
-    """Refresh *handle* until its run is closed (docs/authoring.md, "Handles")."""
+    """Refresh *handle* until its run is closed (docs/authoring.md)."""
     pause = _FIRST_POLL if poll is None else _seconds(poll)
     end = None if timeout is None else _deadline(timeout)
     while not handle.refresh().is_terminal:

@@ -91,6 +91,16 @@ def test_every_page_can_be_found_from_the_first_one() -> None:
     assert {page for page in DOCS.glob("*.md") if page.name != "README.md"} <= index
 
 
+def test_what_the_code_refers_to_is_there() -> None:
+    for path in [*ROOT.glob("saga_flow/**/*.py"), *ROOT.glob("dashboard/**/*.py")]:
+        told = path.read_text(encoding="utf-8")
+        for page, part in re.findall(r'(docs/[\w/-]+\.md)(?:,\s"([^"]+)")?', told):
+            assert (ROOT / page).exists(), f"{path} refers to {page}"
+            text = (ROOT / page).read_text(encoding="utf-8")
+            marks = rf"^(#+ |\* \*\*|\*\*){re.escape(part)}"
+            assert re.search(marks, text, re.M), f'{path} refers to {page}, "{part}"'
+
+
 def without_what_is_to_come(page: Path) -> tuple[str, str]:
     """A page's text, and what stands in it under "Not yet"."""
     text = page.read_text(encoding="utf-8")
