@@ -331,7 +331,7 @@ WHILE_A_BODY_RUNS: Final[dict[str, Callable[[], Any]]] = {
 def test_guarantee_5_nothing_accepted_and_no_outcome_is_lost(
     what: str, body: str
 ) -> None:
-    """Whatever comes while a body runs: it is kept, and what was done is accounted for."""
+    """Whatever comes while a body runs is kept, and what was done is accounted for."""
     during(body, WHILE_A_BODY_RUNS[what])
     run = Delivery.using(instance_id="p1").start("p1").run_id
     drive.drive(run)

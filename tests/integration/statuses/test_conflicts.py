@@ -1,0 +1,78 @@
+"""What a loser is told, and that it changed nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from saga_flow import ConflictError, Workflow, flows
+from saga_flow.records import Claim, Gathered
+from saga_flow.states import FlowStatus
+from saga_flow.store import claims, conflicts, passes, workers
+from saga_flow.store.transaction import Refused
+from tests.support.rows import dump
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Waits(Workflow):
+    class Meta:
+        name = "conflicts.waits"
+
+    def handle(self) -> None:
+        self.signal("go").wait()
+
+
+def _claimed() -> Claim:
+    handle = Waits.using(instance_id="c-1").start()
+    claim = claims.claim_pass(UUID(str(handle.run_id)), workers.ensure())
+    assert claim is not None
+    return claim
+
+
+def _lost(write: Callable[[], None]) -> ConflictError:
+    with pytest.raises(Refused) as refused:
+        write()
+    return conflicts.explain(refused.value)
+
+
+@pytest.mark.covers("M-RUN-10", "LR-1", "LR-9")
+def test_an_illegal_transition_names_run_status_and_wish() -> None:
+    claim = _claimed()
+    flows.load("c-1").cancel()
+
+    before = dump("c-1")
+    conflict = _lost(lambda: passes.complete(claim, Gathered(), "null", 0))
+
+    assert conflict.reason == "illegal_transition"
+    assert (conflict.run_id, conflict.status) == (claim.run, FlowStatus.CANCELLED)
+    assert conflict.wanted == FlowStatus.COMPLETED
+    assert "cancelled" in str(conflict)
+    assert dump("c-1") == before
+
+
+def test_a_lost_lease_is_told_from_a_forbidden_move() -> None:
+    claim = _claimed()
+    workers.declare_lost(claim.owner)
+    successor = claims.claim_pass(claim.run, workers.ensure())
+    assert successor is None or successor.epoch > claim.epoch
+    workers.leave(claim.owner)
+    taken = claims.claim_pass(claim.run, workers.ensure())
+    assert taken is not None
+
+    conflict = _lost(lambda: passes.complete(claim, Gathered(), "null", 0))
+
+    assert conflict.reason == "lease_lost"
+
+
+@pytest.mark.covers("LR-2")
+def test_a_stale_revision_is_a_conflict_for_the_handle() -> None:
+    handle = Waits.using(instance_id="c-1").run_sync()
+
+    with pytest.raises(ConflictError) as conflict:
+        handle.using(expected_revision=handle.revision + 1).cancel()
+
+    assert conflict.value.reason == "stale_revision"
+    assert flows.load("c-1").status == FlowStatus.WAITING
