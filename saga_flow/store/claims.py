@@ -91,7 +91,7 @@ def claim_rollback(run: UUID, owner: UUID) -> Claim | None:
 
 
 def _take(update: RunUpdate, owner: UUID, status: FlowStatus) -> Claim | None:
-    postgres = dialect.connection().vendor == "postgresql"
+    postgres = dialect.vendor() == "postgresql"
     take = _at_once if postgres else _in_transaction
     try:
         row = retried(lambda: take(update, status))

@@ -27,6 +27,8 @@ class Sql:
 
     text: str
     parameters: tuple[Any, ...] = ()
+    reason: str = ""
+    """Of a condition: what a caller that it refuses is told."""
 
 
 _PRESENT: Final = object()
@@ -47,11 +49,21 @@ def connection() -> BaseDatabaseWrapper:
     return connections[alias()]
 
 
+def vendor() -> str:
+    """What kind of database the engine's is: sqlite, postgresql, mysql."""
+    return _vendor_of(alias())
+
+
+@cache
+def _vendor_of(database: str) -> str:
+    return connections[database].vendor
+
+
 def now() -> Sql:
     """The database's present time; its parameters are for :class:`Binding` alone."""
     if clock.bound() is not None:
         return _NOW_BOUND
-    return _NOW.get(connection().vendor, _NOW_BOUND)
+    return _NOW.get(vendor(), _NOW_BOUND)
 
 
 def read_now() -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from saga_flow.models import FlowEvent
@@ -12,6 +12,8 @@ from saga_flow.records import Line
 from saga_flow.store import dialect
 from saga_flow.store.dialect import Sql
 from saga_flow.store.sql import FromRun, Insert
+
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=str)
 
 
 def plus(count: int) -> Sql:
@@ -45,5 +47,6 @@ def insert(run: UUID, lines: Sequence[Line]) -> tuple[Insert, ...]:
 
 def line(type_: str, step: int | None = None, *, actor: str = "", **data: Any) -> Line:
     """A line with *data* as JSON."""
-    text = json.dumps(data, separators=(",", ":"), default=str) if data else "{}"
-    return Line(type=type_, step=step, data=text, actor=actor)
+    return Line(
+        type=type_, step=step, data=_ENCODER.encode(data) if data else "{}", actor=actor
+    )
