@@ -11,6 +11,7 @@ from saga_flow.exceptions import (
     CannotSignalTerminalFlow,
     CommandConflict,
     CommandRejected,
+    ConflictError,
     DuplicateInstance,
     NotInterrupted,
     NotStarted,
@@ -18,6 +19,7 @@ from saga_flow.exceptions import (
     RunNotFound,
 )
 from saga_flow.records import Answer, Snapshot
+from saga_flow.states import FlowStatus
 from saga_flow.store.command_rows import Command
 
 REASON_OF: Final[Mapping[str, str]] = {
@@ -56,13 +58,23 @@ def accepted(
         workflow_name=run.workflow_name,
         command_id=command.id,
         idempotent=idempotent,
+        details={"status": run.status.value},
     )
 
 
 def rejected(
-    command: Command, outcome: str, message: str, run: Snapshot | None = None
+    command: Command,
+    outcome: str,
+    message: str,
+    run: Snapshot | None = None,
+    *,
+    conflict: str = "",
 ) -> Answer:
-    """The answer to a request that changed nothing."""
+    """
+    The answer to a request that changed nothing.
+
+    *conflict* is the reason of the ConflictError that it stands for, if it does.
+    """
     return Answer(
         accepted=False,
         outcome=outcome,
@@ -75,15 +87,21 @@ def rejected(
         details={
             "command": command.type,
             "status": run.status.value if run else "",
+            "conflict": conflict,
         },
     )
 
 
 def raise_for(answer: Answer) -> None:
-    """Raise the CommandRejected that a rejected answer stands for; else do nothing."""
+    """
+    Raise the error that a rejected answer stands for; else do nothing.
+
+    That is a CommandRejected, RunNotFound, or the ConflictError of a lost race.
+    """
     if not answer.accepted:
         _raise(answer)
-    if answer.idempotent and answer.outcome == "cancelled":
+    told = answer.details.get("status")
+    if answer.outcome == "cancelled" and told == FlowStatus.CANCELLED:
         # the command layer repeats itself; a handle refuses every closed run
         raise CannotCancelTerminalFlow(
             f"Run {answer.run_id} of {answer.instance_id!r} is cancelled already.",
@@ -95,6 +113,13 @@ def raise_for(answer: Answer) -> None:
 def _raise(answer: Answer) -> NoReturn:
     if answer.outcome == "rejected_not_found":
         raise RunNotFound(answer.message)
+    if answer.details.get("conflict"):
+        raise ConflictError(
+            run_id=answer.run_id,
+            reason=answer.details["conflict"],
+            status=answer.details["status"],
+            wanted=answer.details["command"],
+        )
     kind = _ERROR_OF.get(answer.outcome)
     if kind is None:
         kind = _by_command(answer)

@@ -80,13 +80,15 @@ def _decide(command: Command, how: _Act) -> Answer:
         answer = _try(command, run, how)
         if answer is not None:
             return answer
-    return _refuse(
+    answer = _refuse(
         command,
         run,
         "rejected_conflict",
         f"Run {run.run_id} kept changing while the command was tried {_ATTEMPTS} "
         "times (conflict_attempts_exhausted). Look at it again before you repeat.",
     )
+    exhausted = {**answer.details, "conflict": "conflict_attempts_exhausted"}
+    return replace(answer, details=exhausted)
 
 
 def _try(command: Command, run: Snapshot, how: _Act) -> Answer | None:
@@ -131,7 +133,9 @@ def _stale(command: Command, run: Snapshot) -> Answer:
         f"{command.request.expected_revision} (stale_revision): somebody decided on "
         "it since you looked."
     )
-    answer = answers.rejected(command, "rejected_conflict", message, run)
+    answer = answers.rejected(
+        command, "rejected_conflict", message, run, conflict="stale_revision"
+    )
     return replace(answer, command_id=None)
 
 

@@ -25,7 +25,7 @@ _WORKER: Final = Worker._meta.db_table
 
 def status_in(statuses: Iterable[FlowStatus]) -> Sql:
     """The run is in one of *statuses*."""
-    return Sql(f"status IN ({literal(statuses)})")
+    return Sql(f"status IN ({literal(statuses)})", reason="illegal_transition")
 
 
 MSW: Final = status_in(MAY_START_WORK)
@@ -52,17 +52,23 @@ def free(column: str) -> Sql:
 
 def leased(owner: UUID, epoch: int) -> Sql:
     """**E**: the run is still held under this lease."""
-    return Sql("lease_epoch = %s AND lease_owner = %s", (epoch, dialect.adapt(owner)))
+    return Sql(
+        "lease_epoch = %s AND lease_owner = %s",
+        (epoch, dialect.adapt(owner)),
+        reason="lease_lost",
+    )
 
 
 def inbox_is(value: int) -> Sql:
     """**in=**: nothing arrived since history was read."""
-    return Sql("inbox = %s", (value,))
+    return Sql("inbox = %s", (value,), reason="stale_revision")
 
 
 def revision_is(value: int | None) -> tuple[Sql, ...]:
     """**[rev]**: nobody decided since the caller looked, if it said when it did."""
-    return () if value is None else (Sql("revision = %s", (value,)),)
+    if value is None:
+        return ()
+    return (Sql("revision = %s", (value,), reason="stale_revision"),)
 
 
 def due(column: str = "wake_at") -> Sql:

@@ -177,7 +177,7 @@ def apply(update: RunUpdate, statements: Iterable[Statement]) -> None:
         text, parameters = run_update(update)
         cursor.execute(text, binding.bound(parameters))
         if cursor.rowcount == 0:
-            raise Refused
+            raise Refused(update)
         for statement in statements:
             _run(cursor, binding, update.run, statement)
 
@@ -257,7 +257,7 @@ def apply_at_once(update: RunUpdate, statements: Sequence[Statement]) -> None:
             else:
                 cursor.execute(text, values)
             if cursor.fetchone() is None:
-                raise Refused
+                raise Refused(update)
     except DataError as error:
         if getattr(error.__cause__, "sqlstate", None) == "22012":
             raise ClaimLost from None

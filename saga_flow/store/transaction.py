@@ -29,7 +29,15 @@ _JITTER: Final = Random()  # noqa: S311 - guards nothing
 
 
 class Refused(Exception):
-    """A guard matched no row: somebody else was first. Nothing was written."""
+    """
+    A guard matched no row: somebody else was first. Nothing was written.
+
+    ``guard`` is the RunUpdate that matched nothing, for whoever wants to know why.
+    """
+
+    def __init__(self, guard: object = None) -> None:
+        self.guard = guard
+        super().__init__(guard)
 
 
 class ClaimLost(Refused):
