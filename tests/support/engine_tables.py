@@ -78,7 +78,8 @@ def check_standing(run: UUID) -> FlowStatus:
         assert row.wake_at is None
         assert row.lease_owner is None
         return status
-    held = Worker.objects.filter(pk=row.lease_owner, status__in=LIVE_WORKER).exists()
+    live = Worker.objects.filter(status__in=LIVE_WORKER)
+    held = row.lease_owner in live.values_list("pk", flat=True)
     durable = (
         FlowSignal.objects.filter(run_id=run, status=SignalStatus.WAITING).exists()
         or FlowTimer.objects.filter(run_id=run, status=TimerStatus.PENDING).exists()

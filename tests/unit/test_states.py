@@ -216,8 +216,9 @@ def test_from_each_open_status_a_run_can_be_cancelled_or_is_on_its_way() -> None
 
 @pytest.mark.parametrize("line", MAPPINGS.strip().splitlines())
 def test_a_row_of_the_mappings(line: str) -> None:
-    names = [None if word == "-" else word for word in line.split()]
-    status = FlowStatus(names[0])
+    first, *words = line.split()
+    names = [first, *(None if word == "-" else word for word in words)]
+    status = FlowStatus(first)
     assert states.status_bucket(status) == names[1]
     assert (status in states.TERMINAL) is (names[2] == "true")
     assert states.STATUS_SAGA_FLOW[status] == names[3]

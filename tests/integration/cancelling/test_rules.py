@@ -527,6 +527,7 @@ def test_rule_6_no_command_but_terminate_stops_it(
     assert answer.accepted is not outcome.startswith("rejected")
     found = changes(before, dump())
     assert set(found) == {"FlowCommand"}
+    assert answer.command_id is not None
     row = FlowCommand.objects.get(pk=answer.command_id)
     assert row.status == ("accepted" if answer.accepted else "rejected")
     assert sent == []

@@ -65,24 +65,26 @@ ENDS: Final[dict[FlowStatus, tuple[FlowStatus, Callable[[FlowRun], object]]]] = 
 
 def full_run(source: FlowStatus) -> FlowRun:
     """A run with a row in every status under it."""
-    landing = {"closing_as": F.EXPIRED} if source is F.CANCELLING else {}
+    landing: dict[str, Any] = {}
+    if source is F.CANCELLING:
+        landing["closing_as"] = F.EXPIRED
     run = run_in(source, **landing)
     ActionRun.objects.filter(run=run).update(undo_name="")
     for number, status in enumerate(ActionStatus, start=1):
         seeding.step(run, number, status=status, error=None, attempt=2)
-    for number, status in enumerate(SignalStatus, start=20):
+    for number, mark in enumerate(SignalStatus, start=20):
         FlowSignal.objects.create(
             run=run,
             name="go",
-            status=status,
-            sequence=None if status == "received" else number,
+            status=mark,
+            sequence=None if mark is SignalStatus.RECEIVED else number,
             created_at=run.created_at,
         )
-    for number, status in enumerate(TimerStatus, start=30):
+    for number, state in enumerate(TimerStatus, start=30):
         FlowTimer.objects.create(
             run=run,
             sequence=number,
-            status=status,
+            status=state,
             fire_at=run.created_at,
             created_at=run.created_at,
         )

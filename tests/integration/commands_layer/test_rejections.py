@@ -48,6 +48,12 @@ ASK: Final[dict[str, Callable[[Target], Answer]]] = {
 ON_A_RUN: Final = sorted(set(ASK) - {"start", "reserve", "release"})
 
 
+def row_of(answer: Answer) -> FlowCommand:
+    """The command row that *answer* is about."""
+    assert answer.command_id is not None
+    return FlowCommand.objects.get(pk=answer.command_id)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """A run in a status, a command, and how that is refused."""
@@ -57,6 +63,15 @@ class Case:
     outcome: str
     prepare: Callable[[FlowRun], object] = lambda _: None
     closing_as: FlowStatus | None = None
+
+    def run(self) -> FlowRun:
+        """The run, prepared."""
+        landing: dict[str, Any] = {}
+        if self.closing_as is not None:
+            landing["closing_as"] = self.closing_as
+        run = run_in(self.status, **landing)
+        self.prepare(run)
+        return run
 
     def __str__(self) -> str:
         return f"{self.command}-{self.status}-{self.outcome}"
@@ -157,9 +172,7 @@ CASES: Final = [
 def test_a_rejected_command_leaves_only_its_own_row(
     case: Case, sent: list[Wake]
 ) -> None:
-    landing = {"closing_as": case.closing_as} if case.closing_as else {}
-    run = run_in(case.status, **landing)
-    case.prepare(run)
+    case.run()
     before = dump()
     answer = ASK[case.command](P1)
     assert (answer.accepted, answer.outcome) == (False, case.outcome)
@@ -168,7 +181,7 @@ def test_a_rejected_command_leaves_only_its_own_row(
     found = changes(before, dump())
     assert found == {"FlowCommand": {"added": {answer.command_id}}}
     assert sent == []
-    row = FlowCommand.objects.get(pk=answer.command_id)
+    row = row_of(answer)
     assert (row.status, row.outcome, row.rejection_reason) == (
         "rejected",
         answer.outcome,
@@ -211,8 +224,7 @@ def test_every_rejected_outcome_of_this_layer_has_a_case() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_rejection_is_an_error_to_who_wants_one(case: Case) -> None:
-    landing = {"closing_as": case.closing_as} if case.closing_as else {}
-    case.prepare(run_in(case.status, **landing))
+    case.run()
     answer = ASK[case.command](P1)
     with pytest.raises(exceptions.CommandRejected) as caught:
         client.raise_for(answer)
@@ -357,7 +369,7 @@ def test_the_row_says_what_the_answer_says(
 ) -> None:
     run_in(status)
     answer = ASK[command](P1)
-    row = FlowCommand.objects.get(pk=answer.command_id)
+    row = row_of(answer)
     assert (answer.outcome, row.outcome, row.status) == (outcome, outcome, "accepted")
 
 
