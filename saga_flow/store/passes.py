@@ -23,7 +23,7 @@ from saga_flow.records import (
 )
 from saga_flow.serialization.bounded import bounded
 from saga_flow.states import FlowStatus
-from saga_flow.store import dialect, guards, journal, outbox, settlement
+from saga_flow.store import dialect, guards, hints, journal, outbox, settlement
 from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import (
     another_attempt,
@@ -145,7 +145,7 @@ def give_up_slice(claim: Claim, gathered: Gathered, position: int | None) -> Non
             "wait_kind": "slice",
             "wait_name": "",
             "wait_reason": "gave other runs a turn; goes on by itself",
-            "hint_at": dialect.now(),
+            **hints.sent(),
         },
     )
     _commit(update, statements, wakes=lambda: [drive(claim)])
@@ -299,7 +299,7 @@ def _commit(
     by_key: bool = False,
     wakes: Callable[[], Iterable[Wake]] = tuple,
 ) -> None:
-    if by_key and dialect.connection().vendor == "postgresql":
+    if by_key and dialect.vendor() == "postgresql":
         retried(lambda: apply_at_once(update, statements))
         return
 

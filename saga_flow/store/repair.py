@@ -34,7 +34,7 @@ from saga_flow.store import journal
 from saga_flow.store.database_time import Now, ago
 from saga_flow.store.sql import run_statement
 from saga_flow.store.transaction import atomic, retried
-from saga_flow.store.wake import WAKEABLE, free, hintable, runs, send_drive
+from saga_flow.store.wake import WAKEABLE, free, hintable, one_more, runs, send_drive
 
 Place = tuple[datetime, UUID]
 """Where a page ended: the last run's ``sort_at`` and id."""
@@ -82,7 +82,7 @@ def repair(run: UUID) -> bool:
                 .update(
                     wake_at=Now(),
                     hint_at=Now(),
-                    hints=F("hints") + 1,
+                    hints=one_more("hints"),
                     repair_at=Now(),
                     repairs=F("repairs") + 1,
                     history_seq=F("history_seq") + 1,

@@ -20,6 +20,7 @@ from saga_flow.states import TERMINAL, CommandStatus, CompensationState, FlowSta
 from saga_flow.store import command_rows, dialect, guards, journal, outbox
 from saga_flow.store.command_rows import Command, KeyTaken
 from saga_flow.store.dialect import Sql
+from saga_flow.store.hints import SENT
 from saga_flow.store.sql import Insert, RunUpdate, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, retried
 
@@ -170,7 +171,7 @@ def _run_row(run: UUID, order: StartOrder, run_number: int) -> dict[str, Any]:
         "passes": 0,
         "lease_epoch": 0,
         "wake_at": None if reserved else due,
-        "hints": 0,
+        "hints": 0 if reserved else SENT,
         "hint_at": None if reserved else now,
         "holds": 0,
         "repairs": 0,

@@ -7,11 +7,11 @@ The window between two hints for one row doubles with each that led to nothing.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Greatest
 
 from saga_flow.models import ActionRun, CompensationRun, FlowRun, Worker
 from saga_flow.records import Wake, Wanted
@@ -24,25 +24,27 @@ from saga_flow.states import (
 )
 from saga_flow.store import dialect, outbox
 from saga_flow.store.database_time import Now, ago
+from saga_flow.store.hints import LEVELS, LONGEST, SENT, window
 from saga_flow.store.transaction import atomic, retried
 
 WAKEABLE: Final = MAY_START_WORK | {FlowStatus.CANCELLING}
-LONGEST_WINDOW: Final = timedelta(seconds=300)
-_LEVELS: Final = 9
-"""2⁹ seconds are more than the longest window."""
 
 
-def window(hints: int) -> timedelta:
-    """How long a row is left alone after *hints* hints that led to nothing."""
-    return min(timedelta(seconds=2 ** min(hints, _LEVELS)), LONGEST_WINDOW)
+def hintable(at: str = "hint_at", count: str = "hints", due: str = "wake_at") -> Q:
+    """
+    Not hinted at since it became due, or longer ago than its window.
 
-
-def hintable(at: str = "hint_at", count: str = "hints") -> Q:
-    """Never hinted, or not within the window that its count of hints stands for."""
-    found = Q(**{f"{at}__isnull": True})
-    for hints in range(_LEVELS):
+    The window is what its count of hints stands for.
+    """
+    found = Q(**{f"{at}__isnull": True}) | Q(**{f"{at}__lt": F(due)})
+    for hints in range(LEVELS):
         found |= Q(**{count: hints, f"{at}__lt": ago(window(hints))})
-    return found | Q(**{f"{count}__gte": _LEVELS, f"{at}__lt": ago(LONGEST_WINDOW)})
+    return found | Q(**{f"{count}__gte": LEVELS, f"{at}__lt": ago(LONGEST)})
+
+
+def one_more(count: str) -> Greatest:
+    """A further hint: the next one is a job's wait in the queue away at least."""
+    return Greatest(F(count) + 1, Value(SENT))
 
 
 def free(owner: str) -> Q:
@@ -65,7 +67,7 @@ def wake_run(run: UUID) -> bool:
             changed = (
                 _wakeable_runs()
                 .filter(pk=run)
-                .update(hint_at=Now(), hints=F("hints") + 1)
+                .update(hint_at=Now(), hints=one_more("hints"))
             )
             if changed:
                 send_drive(run)
@@ -110,7 +112,8 @@ def wake_step(step: int) -> bool:
                 .filter(pk=step)
                 .update(
                     repairs=Case(
-                        When(_NEWLY_DUE, then=Value(1)), default=F("repairs") + 1
+                        When(_NEWLY_DUE, then=Value(SENT)),
+                        default=one_more("repairs"),
                     ),
                     repair_at=Now(),
                 )
@@ -131,7 +134,7 @@ def _wakeable_steps() -> QuerySet[ActionRun]:
     orphaned = Q(status=ActionStatus.RUNNING) & free("worker")
     return steps().filter(
         due | orphaned,
-        hintable("repair_at", "repairs") | _NEWLY_DUE,
+        hintable("repair_at", "repairs", "available_at"),
         queued=True,
     )
 
@@ -159,7 +162,7 @@ def set_due(run: UUID) -> bool:
                 runs()
                 .filter(free("lease_owner"), hintable(), pk=run)
                 .filter(status=FlowStatus.CANCELLING)
-                .update(wake_at=Now(), hint_at=Now(), hints=F("hints") + 1)
+                .update(wake_at=Now(), hint_at=Now(), hints=one_more("hints"))
             )
             if changed:
                 send_drive(run)

@@ -12,8 +12,9 @@ from saga_flow import clock
 from saga_flow.models import ActionRun, FlowRun
 from saga_flow.records import Wake, Wanted
 from saga_flow.states import MAY_START_WORK, ActionStatus, FlowStatus, WorkerStatus
-from saga_flow.store import wake
+from saga_flow.store import hints, wake
 from tests.integration.pulse import rows
+from tests.zoo.workflows import Straight
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +32,7 @@ def test_a_due_run_is_hinted_once(
     assert wake.wake_run(run.pk)
     assert sent == [Wake(kind=Wanted.DRIVE, id=str(run.pk), queue="slow")]
     run.refresh_from_db()
-    assert (run.hint_at, run.hints) == (clock.now(), 1)
+    assert (run.hint_at, run.hints) == (clock.now(), hints.SENT)
     assert (run.status, run.revision, run.history_seq) == (status, 1, 0)
 
 
@@ -60,9 +61,9 @@ def test_a_fresh_hint_is_not_sent_again_inside_its_window(
     time: clock.FakeClock, sent: list[Wake]
 ) -> None:
     run = rows.run()
-    for hints in range(12):
+    for count in range(12):
         assert wake.wake_run(run.pk)
-        time.advance(wake.window(hints + 1))
+        time.advance(hints.window(hints.SENT + count))
         assert wake.due_runs(10) == []
         assert not wake.wake_run(run.pk)
         time.advance(timedelta(microseconds=1))
@@ -107,6 +108,29 @@ def test_the_longest_due_come_first_and_no_more_than_asked(
     ]
 
     assert wake.due_runs(2) == [by_age[1], by_age[2]]
+
+
+def test_a_run_due_anew_is_hinted_whatever_became_of_earlier_hints(
+    time: clock.FakeClock, sent: list[Wake]
+) -> None:
+    run = rows.run(hint_at=clock.now(), hints=9)
+    assert not wake.wake_run(run.pk)
+    later = time.advance(timedelta(seconds=2))
+    FlowRun.objects.filter(pk=run.pk).update(wake_at=later)
+
+    assert wake.due_runs(10) == [run.pk]
+    assert wake.wake_run(run.pk)
+
+
+def test_a_started_run_whose_job_waits_is_not_hinted_again_at_once(
+    time: clock.FakeClock, sent: list[Wake]
+) -> None:
+    run = Straight.using(instance_id="straight").start(1)
+    time.advance(hints.window(hints.SENT))
+    assert wake.due_runs(10) == []
+    time.advance(timedelta(microseconds=1))
+
+    assert wake.due_runs(10) == [run.run_id]
 
 
 def test_hints_outside_their_window_do_not_fill_the_page(
@@ -192,7 +216,7 @@ def test_a_step_due_anew_is_hinted_whatever_became_of_earlier_hints(
     ActionRun.objects.filter(pk=step.pk).update(available_at=retry)
 
     assert wake.wake_step(step.pk)
-    assert ActionRun.objects.get(pk=step.pk).repairs == 1
+    assert ActionRun.objects.get(pk=step.pk).repairs == hints.SENT
 
 
 @pytest.mark.parametrize("status", LIVE)

@@ -11,7 +11,7 @@ from saga_flow.exceptions import UnknownDefinition
 from saga_flow.holdings import Holding
 from saga_flow.pulse import leader
 from saga_flow.pulse.janitor import abandoned
-from saga_flow.store import wake
+from saga_flow.store import hints as store_hints
 
 ONE = Holding(kind="run", id="a", token=1)
 TWO = Holding(kind="step", id="2", token=7)
@@ -51,7 +51,7 @@ def test_the_same_run_claimed_anew_is_another_claim() -> None:
 def test_the_window_between_hints_doubles_up_to_five_minutes(
     hints: int, seconds: int
 ) -> None:
-    assert wake.window(hints) == timedelta(seconds=seconds)
+    assert store_hints.window(hints) == timedelta(seconds=seconds)
 
 
 def test_every_sweep_has_its_turn_in_the_leaders_round() -> None:
