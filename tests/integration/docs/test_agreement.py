@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import fields
@@ -314,6 +315,13 @@ def test_the_helpers_for_tests_are_listed() -> None:
 
     assert listed - {"raises", "side_effect"} == set(testing.__all__) - records
     assert [name for name in words(later) if hasattr(testing, name)] == []
+
+
+def test_what_a_step_context_takes_is_listed() -> None:
+    text = TESTING.read_text(encoding="utf-8")
+    [line] = re.findall(r"^`step_context` takes (.*)$", text, re.MULTILINE)
+
+    assert words(line) == set(inspect.signature(testing.step_context).parameters)
 
 
 # ------------------------------------------------------- writes.md, architecture.md
