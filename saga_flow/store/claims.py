@@ -13,7 +13,7 @@ from saga_flow.records import Claim, Line, StepFacts
 from saga_flow.states import LIVE_WORKER, ActionStatus, FlowStatus
 from saga_flow.store import dialect, guards, history, journal
 from saga_flow.store.dialect import Binding, Sql
-from saga_flow.store.sql import RunUpdate, guard, run_statement
+from saga_flow.store.sql import RunUpdate, announce, guard, run_statement
 from saga_flow.store.sql import run_update as guard_text
 from saga_flow.store.transaction import Refused, atomic, retried
 
@@ -36,6 +36,9 @@ _READ: Final = (
     "expires_at",
     "repairs",
 )
+_FIRST: Final = {"type": "flow.started", "step": None, "actor": "", "data": "{}"}
+"""The line of a first pass, as the one statement writes it on PostgreSQL."""
+
 _TIMES: Final = frozenset({"drain_until", "expires_at"})
 
 
@@ -139,7 +142,9 @@ def _at_once(update: RunUpdate, status: FlowStatus) -> tuple[Any, ...]:
         )
         row: tuple[Any, ...] | None = cursor.fetchone()
     if row is None:
-        raise Refused
+        raise Refused(update)
+    if row[_READ.index("passes")] == 1 and status is FlowStatus.RUNNING:
+        announce(update.run, [_FIRST])
     return row
 
 

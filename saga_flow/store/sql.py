@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import DataError, models, transaction
 from django.db.backends.utils import CursorWrapper
 
+from saga_flow import events
 from saga_flow.models import (
     ActionAttempt,
     ActionRun,
@@ -198,7 +199,21 @@ def _run(
     changed: int = cursor.rowcount
     if isinstance(statement, Update) and statement.must and changed != 1:
         raise ClaimLost
+    _announce(run, statement)
     return changed
+
+
+def _announce(run: UUID, statement: Statement) -> None:
+    """Tell of journal lines once they are committed, or at once if they are."""
+    if isinstance(statement, Insert) and statement.model is FlowEvent:
+        announce(run, statement.rows)
+
+
+def announce(run: UUID, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Tell whoever listens of journal *lines*, once their transaction commits."""
+    if events.wanted():
+        tell = partial(events.announce, run, lines)
+        transaction.on_commit(tell, using=dialect.alias(), robust=True)
 
 
 @lru_cache(maxsize=512)
@@ -262,6 +277,8 @@ def apply_at_once(update: RunUpdate, statements: Sequence[Statement]) -> None:
         if getattr(error.__cause__, "sqlstate", None) == "22012":
             raise ClaimLost from None
         raise
+    for statement in statements:
+        _announce(update.run, statement)
 
 
 def _at_once(
