@@ -78,7 +78,7 @@ def anchors(page: Path) -> set[str]:
 
 def section(page: Path, heading: str) -> str:
     """What stands under *heading*, a line with its marks, up to its next equal."""
-    text = page.read_text(encoding="utf-8")
+    text = _FENCED.sub("", page.read_text(encoding="utf-8"))
     level = heading.split(" ", 1)[0]
     _, _, after = text.partition(f"\n{heading}\n")
     assert after, f"{name_of(page)} has no heading {heading!r}"

@@ -14,7 +14,7 @@ import pytest
 from django.core.management import load_command_class
 
 import saga_flow
-from saga_flow import exceptions, testing
+from saga_flow import events, exceptions, testing
 from saga_flow.authoring import action, meta
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.requests import CommandOptions
@@ -206,6 +206,15 @@ def test_every_refusal_is_listed_with_its_reason() -> None:
     for row in rows:
         for error in words(row[2]):
             assert issubclass(getattr(exceptions, error), exceptions.SagaFlowError)
+
+
+def test_every_event_is_listed_with_the_lines_that_it_is_told_for() -> None:
+    rows = table(section(OPERATIONS, "## Events"))
+    types = {each for row in rows for each in re.findall(r"`([^`]+)`", row[1])}
+    told = {id(getattr(events, name)) for name in first_column(rows)}
+
+    assert types == events.SIGNALS.keys()
+    assert told == {id(signal) for signal in events.SIGNALS.values()}
 
 
 # ---------------------------------------------------------------------- authoring.md
