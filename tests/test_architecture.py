@@ -209,3 +209,20 @@ def test_saga_flow_imports_without_settings_and_without_models() -> None:
     )
 
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+DEBUGGING = {"print", "breakpoint", "pprint", "set_trace"}
+
+
+@pytest.mark.covers("M-MISC-4")
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_debugging_call_is_left_in(package: str) -> None:
+    left = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", "")) in DEBUGGING
+    ]
+
+    assert left == []

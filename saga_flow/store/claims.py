@@ -71,7 +71,7 @@ def claim_pass(run: UUID, owner: UUID) -> Claim | None:
             "lease_owner": owner,
             "status": FlowStatus.RUNNING.value,
             "hints": 0,
-            "updated_at": now,
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     return _take(update, owner, FlowStatus.RUNNING)
@@ -87,7 +87,7 @@ def claim_rollback(run: UUID, owner: UUID) -> Claim | None:
             "lease_epoch": Sql("lease_epoch + 1"),
             "lease_owner": owner,
             "hints": 0,
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     return _take(update, owner, FlowStatus.CANCELLING)
@@ -194,7 +194,10 @@ def _claim_step(run: UUID, sequence: int, owner: UUID) -> tuple[UUID, StepFacts]
             RunUpdate(
                 run=run,
                 where=(guards.MSW, guards.NO_INTENT),
-                sets={"history_seq": journal.plus(1), "updated_at": dialect.now()},
+                sets={
+                    "history_seq": journal.plus(1),
+                    "updated_at": dialect.forward("updated_at"),
+                },
             )
         )
         changed = _claimable(run, sequence).update(

@@ -128,7 +128,7 @@ def _end(command: Command, run: Snapshot, status: FlowStatus, where: Sql) -> Non
             **intent_of(command),
             "lease_epoch": Sql("lease_epoch + 1"),
             "history_seq": journal.plus(2),
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     _write(command, run, update, then)
@@ -169,7 +169,7 @@ def _pause(command: Command, run: Snapshot) -> None:
             "wait_kind": "resume",
             "wait_name": "",
             "wait_reason": reason or "paused by an operator",
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     lines = (told(command), journal.line("flow.interrupted", actor=actor(command)))
@@ -185,7 +185,7 @@ def _ask_to_pause(command: Command, run: Snapshot) -> None:
             "intent": Intent.INTERRUPT.value,
             "revision": Sql("revision + 1"),
             "history_seq": journal.plus(1),
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     _write(command, run, update, lambda: (told(command),))
@@ -223,7 +223,7 @@ def resume(command: Command, run: Snapshot, payload: str | None) -> None:
             **hints.sent(),
             "wait_kind": "",
             "wait_reason": "",
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     _write(command, run, update, then, (_drive(run),))
@@ -284,7 +284,7 @@ def signal(command: Command, run: Snapshot, name: str, limit: int) -> None:
             "inbox": Sql("inbox + 1"),
             "history_seq": journal.plus(1),
             **hints.sent(),
-            "updated_at": now,
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     wakes = () if run.status is FlowStatus.INTERRUPTED else (_drive(run),)
@@ -309,7 +309,7 @@ def repair(command: Command, run: Snapshot) -> None:
             "repairs": 0,
             "repair_at": None,
             "history_seq": journal.plus(1),
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     # under a rollback no step may start, so none is hinted at

@@ -66,6 +66,13 @@ def now() -> Sql:
     return _NOW.get(vendor(), _NOW_BOUND)
 
 
+def forward(column: str) -> Sql:
+    """The database's present time, or what *column* holds if that is later."""
+    moment = now()
+    later = "MAX" if vendor() == "sqlite" else "GREATEST"
+    return Sql(f"{later}({column}, {moment.text})", moment.parameters)
+
+
 def read_now() -> datetime:
     """Ask the database for its present time."""
     wrapper = connection()

@@ -53,7 +53,7 @@ def _record(run: UUID, held: Outcome, plan_one: PlanOne) -> None:
                 ),
                 "history_seq": journal.plus(1),
                 "inbox": Sql("inbox + 1"),
-                "updated_at": now,
+                "updated_at": dialect.forward("updated_at"),
             },
         )
         apply(update, [outcome_update(run, held), *failed_attempt(run, held)])
@@ -95,6 +95,16 @@ def _standing(run: UUID) -> tuple[FlowStatus, str, bool]:
         cursor.execute(text, [dialect.adapt(run)])
         status, queue, is_free = cursor.fetchone()
     return FlowStatus(status), queue, bool(is_free)
+
+
+def is_recorded(run: UUID, held: Outcome) -> bool:
+    """Whether *held* stands, as nobody but its own claim can have written it."""
+    return (
+        ActionRun.objects.using(dialect.alias())
+        .filter(run_id=run, sequence=held.sequence, status=held.status)
+        .filter(attempt=held.attempt, token=held.token)
+        .exists()
+    )
 
 
 def refuse(run: UUID, held: Outcome) -> None:

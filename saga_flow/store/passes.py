@@ -172,7 +172,7 @@ def break_off(claim: Claim, error: str) -> None:
             "wait_name": "",
             "wait_reason": "its last pass was broken off; goes on by itself",
             "hint_at": None,
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
     wakes = () if again else (drive(claim),)
@@ -321,7 +321,7 @@ def _run_sets(gathered: Gathered, lines: int, position: int | None) -> dict[str,
     sets: dict[str, Any] = {
         "history_seq": journal.plus(lines),
         "passes": Sql("passes + 1"),
-        "updated_at": dialect.now(),
+        "updated_at": dialect.forward("updated_at"),
     }
     if position is not None:
         sets["position"] = position

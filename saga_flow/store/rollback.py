@@ -110,7 +110,7 @@ def _guarded(ending: Ending, sets: Mapping[str, Any], lines: int) -> None:
                 "intent": None,
                 "hint_at": None,
                 "hints": 0,
-                "updated_at": dialect.now(),
+                "updated_at": dialect.forward("updated_at"),
                 **({} if ending.position is None else {"position": ending.position}),
                 **metadata_of(ending.gathered),
             },
@@ -247,7 +247,7 @@ def park(claim: Claim, until: datetime, reason: str) -> None:
                         "hint_at": None,
                         "wait_reason": bounded(reason, 512),
                         "passes": Sql("passes + 1"),
-                        "updated_at": dialect.now(),
+                        "updated_at": dialect.forward("updated_at"),
                     },
                 )
             )
@@ -293,7 +293,7 @@ def _close(claim: Claim) -> FlowStatus:
                     **settlement.closed(landing),
                     "passes": Sql("passes + 1"),
                     "history_seq": journal.plus(1),
-                    "updated_at": dialect.now(),
+                    "updated_at": dialect.forward("updated_at"),
                 },
             )
         )

@@ -257,7 +257,7 @@ def _start_reserved(order: StartOrder, command: Command, held: FlowRun) -> Start
                         "wake_at": due,
                         "revision": Sql("revision + 1"),
                         "history_seq": journal.plus(1),
-                        "updated_at": now,
+                        "updated_at": dialect.forward("updated_at"),
                     },
                 )
             )
@@ -287,7 +287,7 @@ def release(tenant: str, instance_id: str, command: Command) -> bool:
     def attempt() -> bool:
         with atomic():
             command_rows.note(command, run=None, instance_id=instance_id)
-            sets = {"updated_at": dialect.now()}
+            sets = {"updated_at": dialect.forward("updated_at")}
             guard(RunUpdate(run=held.pk, where=(guards.RESERVED,), sets=sets))
             runs.filter(pk=held.pk).delete()
         return True

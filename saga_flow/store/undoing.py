@@ -57,7 +57,7 @@ def _begin_guard(claim: Claim, undo: UndoFacts) -> RunUpdate:
             "rollback_level": undo.level,
             "passes": Sql("passes + 1"),
             "history_seq": journal.plus(1),
-            "updated_at": dialect.now(),
+            "updated_at": dialect.forward("updated_at"),
         },
     )
 
@@ -106,6 +106,13 @@ def settle(run: UUID, undo: UndoFacts, outcome: Outcome) -> bool:
     return True
 
 
+def is_settled(undo: UndoFacts, outcome: Outcome) -> bool:
+    """Whether *outcome* stands, as nobody but this try can have written it."""
+    rows = CompensationRun.objects.using(dialect.alias()).filter(pk=undo.id)
+    status = CompensationStatus(outcome.status.value)
+    return rows.filter(attempt=undo.attempt, token=undo.token, status=status).exists()
+
+
 def _settle(
     run: UUID, undo: UndoFacts, outcome: Outcome, status: CompensationStatus
 ) -> None:
@@ -123,7 +130,7 @@ def _settle(
                     ),
                     "history_seq": journal.plus(1),
                     "inbox": Sql("inbox + 1"),
-                    "updated_at": now,
+                    "updated_at": dialect.forward("updated_at"),
                 },
             )
         )

@@ -169,7 +169,7 @@ def _changing(before: str, after: str) -> Handle[Any]:
     return send_signal(handle, "word")
 
 
-@pytest.mark.covers("M-SIG-6")
+@pytest.mark.covers("M-SIG-6", "M-MISC-3")
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("before", "after", "recorded", "requested"),

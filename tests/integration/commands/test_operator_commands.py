@@ -10,6 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from saga_flow import Workflow, action, client
 from saga_flow.models import FlowCommand, FlowRun
 from saga_flow.states import CompensationStatus, FlowStatus
 from tests.support import seeding
@@ -60,6 +61,7 @@ def test_the_list_says_when_there_is_more() -> None:
     assert "2 of 3 runs; more with --limit" in told("saga_list", "--limit", "2")
 
 
+@pytest.mark.covers("M-CLI-1")
 def test_the_list_takes_every_filter() -> None:
     seeding.run("order-1", tags={"team": "a"}, workflow_version="2")
     seeding.run("order-2", status=FlowStatus.FAILED, tags={"team": "a"})
@@ -94,6 +96,7 @@ def test_an_empty_list_says_so() -> None:
         (["saga_signal", "order-1", "go", "--payload", "yes"], "own quotes"),
     ],
 )
+@pytest.mark.covers("M-CLI-2")
 def test_wrong_usage_is_told_and_exits_2(words: list[str], said: str) -> None:
     error = refused(*words)
 
@@ -113,6 +116,7 @@ def test_wrong_usage_is_told_and_exits_2(words: list[str], said: str) -> None:
         ["saga_kick", "nope"],
     ],
 )
+@pytest.mark.covers("M-CLI-4")
 def test_a_run_that_is_not_there_exits_1(words: list[str]) -> None:
     error = refused(*words)
 
@@ -120,6 +124,7 @@ def test_a_run_that_is_not_there_exits_1(words: list[str]) -> None:
     assert "'nope'" in str(error)
 
 
+@pytest.mark.covers("M-CLI-3")
 def test_show_tells_the_whole_story() -> None:
     run = seeding.run(
         "order-1",
@@ -233,6 +238,7 @@ def test_a_second_start_is_refused_with_the_reason() -> None:
     assert "has a run already" in str(error)
 
 
+@pytest.mark.covers("M-CLI-8")
 def test_signal_delivers() -> None:
     run = seeding.run("order-1")
 
@@ -251,6 +257,7 @@ def test_signal_delivers() -> None:
         (["saga_terminate"], FlowStatus.TERMINATED),
     ],
 )
+@pytest.mark.covers("M-CLI-5")
 def test_a_command_acts_and_keeps_the_reason(
     words: list[str], status: FlowStatus
 ) -> None:
@@ -268,6 +275,7 @@ def test_a_command_acts_and_keeps_the_reason(
     assert FlowCommand.objects.get().reason == "no longer wanted"
 
 
+@pytest.mark.covers("M-CLI-6")
 def test_a_refusal_prints_its_answer_as_json_and_exits_1() -> None:
     seeding.run("order-1", status=FlowStatus.COMPLETED)
     out = io.StringIO()
@@ -287,6 +295,7 @@ def test_a_stale_revision_is_refused() -> None:
     assert error.returncode == 1
 
 
+@pytest.mark.covers("M-DOC-12")
 def test_kick_leaves_a_closed_run_alone_and_says_how_it_stands() -> None:
     seeding.run("order-1", status=FlowStatus.COMPLETED)
 
@@ -294,3 +303,37 @@ def test_kick_leaves_a_closed_run_alone_and_says_how_it_stands() -> None:
 
     assert "order-1 is missing nothing." in text
     assert "It is completed." in text
+
+
+class _Ordered(Workflow):
+    class Meta:
+        name = "commands.ordered"
+
+    def handle(self) -> None:
+        self.action(_reserve).compensate_with(_release).run()
+        self.signal("go").wait()
+
+
+@action(name="commands.reserve")
+def _reserve() -> None:
+    return None
+
+
+@action(name="commands.release")
+def _release() -> None:
+    return None
+
+
+@pytest.mark.covers("M-CLI-7")
+@pytest.mark.parametrize(
+    "words",
+    [["saga_compensate", "order-1"], ["saga_cancel", "order-1", "--compensate"]],
+)
+def test_a_rolled_back_run_ends_as_cancelled(words: list[str]) -> None:
+    handle = _Ordered.using(instance_id="order-1").run_sync()
+
+    told(*words, "--reason", "no longer wanted")
+    client.drive(handle.run_id)
+
+    assert handle.refresh().cancelled()
+    assert [undo.status for undo in handle.compensations()] == ["completed"]
