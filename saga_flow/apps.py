@@ -33,5 +33,7 @@ class SagaFlowConfig(AppConfig):
         with suppress(ImproperlyConfigured):
             executors.bind()
             pulse.connect()
-        post_migrate.connect(schedule.install, dispatch_uid="saga_flow.schedule")
+        post_migrate.connect(
+            schedule.install, sender=self, dispatch_uid="saga_flow.schedule"
+        )
         registry.ready()

@@ -30,9 +30,6 @@ class Settings:
     HISTORY_MISMATCH: str = "interrupt"
     """interrupt, or fail: what becomes of a run whose code no longer matches."""
 
-    HANDLE_QUERIES: str = "warn"
-    """error, warn or allow: a database query made by ``handle()`` itself."""
-
     SLICE: timedelta = timedelta(seconds=10)
     """How long one pass may go on before it lets other runs have the worker."""
 
@@ -66,7 +63,6 @@ class Settings:
     def __post_init__(self) -> None:
         _legal("EXECUTOR", self.EXECUTOR, ("django_q", "inline", "none"))
         _legal("HISTORY_MISMATCH", self.HISTORY_MISMATCH, ("interrupt", "fail"))
-        _legal("HANDLE_QUERIES", self.HANDLE_QUERIES, ("error", "warn", "allow"))
         _legal(
             "ON_COMPENSATION_FAILURE",
             self.ON_COMPENSATION_FAILURE,

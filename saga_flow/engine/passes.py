@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from django.db import DatabaseError
 
-from saga_flow import clock, conf
+from saga_flow import clock, conf, holdings
 from saga_flow.engine import contract, recovery
 from saga_flow.engine.gathering import Gathering
 from saga_flow.engine.unwinding import Broken, Mismatched, Outdone, SliceOver, Unwind
@@ -137,8 +137,15 @@ class Pass:
         if self.ordinal < len(self.recorded):
             raise self.mismatch(self.ordinal, "the end of handle()")
 
-    def check_slice(self) -> None:
-        """End the pass once its time slice is used up."""
+    def check_right(self) -> None:
+        """
+        End the pass once its time slice is used up, or its worker was found lost.
+
+        A worker that was declared lost may still hold a lease that nobody has taken
+        over yet; it starts nothing more.
+        """
+        if not holdings.holds("run", str(self.claim.run), self.claim.epoch):
+            raise self.leave(Outdone())
         if clock.monotonic() > self._slice_ends:
             raise self.leave(SliceOver())
 

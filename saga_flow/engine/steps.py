@@ -105,7 +105,7 @@ def _give_up(pass_: Pass, sequence: int, name: str) -> None:
 
 def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
     """The frontier: record the step as running, with the outcome in hand."""
-    pass_.check_slice()
+    pass_.check_right()
     claim = pass_.claim
     new = NewStep(
         sequence=ordinal, call=call, status=ActionStatus.RUNNING, token=claim.epoch
