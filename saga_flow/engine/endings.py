@@ -81,26 +81,27 @@ def _guarded(pass_: Pass, write: Callable[[], bool | None]) -> bool | Claim:
     except Refused:
         return _outdone(pass_)
     except DatabaseError as error:
-        if in_test_case():
-            raise
-        if not recovery.was_committed(pass_.claim, pass_.passes + 1):
-            recovery.keep_held(pass_.claim, pass_.pending.gathered())
-            recovery.give_back(pass_.claim, error)
-        return False
+        return _unsure(pass_, error)
+
+
+def _unsure(pass_: Pass, error: DatabaseError) -> bool:
+    """The last commit failed, or its result is unknown: see what stands."""
+    if in_test_case():
+        raise error
+    if not recovery.was_committed(pass_.claim, pass_.passes + 1):
+        recovery.keep_held(pass_.claim, pass_.pending.gathered())
+        recovery.give_back(pass_.claim, error)
+    return False
 
 
 def _suspend(pass_: Pass, left: Suspended) -> bool | Claim:
     claim, gathered = pass_.claim, pass_.pending.gathered()
-
-    def write() -> None:
-        passes.suspend(claim, gathered, left.wait, pass_.recorded_now)
-
     try:
-        write()
+        passes.suspend(claim, gathered, left.wait, pass_.recorded_now)
     except Refused:
         return _reload_or_end(pass_)
-    except DatabaseError:
-        return _guarded(pass_, write)
+    except DatabaseError as error:
+        return _unsure(pass_, error)
     return False
 
 
@@ -158,11 +159,16 @@ def _asks_for_pause(standing: history.Standing, claim: Claim) -> bool:
 def interrupt(
     claim: Claim, gathered: Gathered, reason: str, position: int | None
 ) -> None:
-    """Row 9; outdone, the outcome in hand is recorded alone."""
+    """Row 9; outdone or broken off, the outcome in hand is recorded alone."""
     try:
         passes.interrupt(claim, gathered, reason, position)
     except Refused:
         recovery.keep_held(claim, gathered)
+    except DatabaseError as error:
+        if in_test_case():
+            raise
+        recovery.keep_held(claim, gathered)
+        recovery.give_back(claim, error)
 
 
 def _mismatched(pass_: Pass, error: Exception) -> bool | Claim:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from saga_flow import conf, holdings, registry
 from saga_flow.current import StepContext, executing
-from saga_flow.engine import planning, retry
+from saga_flow.engine import planning, recovery, retry
 from saga_flow.exceptions import (
     PayloadTooLarge,
     ResultNotSerializable,
@@ -190,7 +190,11 @@ def perform(step_id: int) -> None:
     run_id, step = claimed
     with holdings.holding("step", str(step_id), step.token):
         outcome, leave = _perform(run_id, step)
-        outcomes.record(run_id, outcome, planning.plan_one)
+        recovery.insist(
+            lambda: outcomes.record(run_id, outcome, planning.plan_one),
+            lambda: outcomes.is_recorded(run_id, outcome),
+            f"run={run_id} step={step.sequence}",
+        )
     if leave is not None:
         raise leave
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from django.db import DatabaseError, close_old_connections
@@ -11,7 +12,7 @@ from saga_flow import clock
 from saga_flow.engine.planning import plan_one
 from saga_flow.records import Claim, Gathered
 from saga_flow.store import dialect, history, outcomes, passes
-from saga_flow.store.transaction import Refused
+from saga_flow.store.transaction import Refused, in_test_case
 
 logger = logging.getLogger("saga_flow.engine")
 
@@ -39,30 +40,57 @@ def keep_held(claim: Claim, gathered: Gathered) -> None:
     """
     Write the outcome in hand alone, under its own claim (rows 6 and 7).
 
-    Called whenever a commit that should have carried it was refused or failed.
+    Called whenever a commit that should have carried it was refused or failed, or may
+    have been made after all.
     """
     held = gathered.held
     if held is None:
         return
-    for number in range(_TRIES):
+    try:
+        insist(
+            lambda: outcomes.record(claim.run, held, plan_one),
+            lambda: outcomes.is_recorded(claim.run, held),
+            f"run={claim.run} step={held.sequence}",
+            may_stand=True,
+        )
+    except DatabaseError:
+        logger.exception(
+            "run=%s step=%s: the database can't be reached; another attempt will be "
+            "made",
+            claim.run,
+            held.sequence,
+        )
+
+
+def insist(
+    record: Callable[[], object],
+    is_recorded: Callable[[], bool],
+    what: str,
+    *,
+    may_stand: bool = False,
+) -> None:
+    """
+    Record an outcome that is in hand nowhere else, in up to five tries.
+
+    Where it *may stand* already, and after a try of unknown result, it is looked for
+    first: recorded a second time, it would be refused and listed as if it were
+    somebody else's. Raises the last DatabaseError.
+    """
+    for number in range(1, _TRIES + 1):
         try:
-            outcomes.record(claim.run, held, plan_one)
+            if not may_stand or not is_recorded():
+                record()
         except DatabaseError:
+            if number == _TRIES or in_test_case():
+                raise
+            may_stand = True
             logger.warning(
-                "run=%s step=%s: its outcome could not be recorded yet",
-                claim.run,
-                held.sequence,
-                exc_info=True,
+                "%s: its outcome could not be recorded yet", what, exc_info=True
             )
             dialect.connection().close()
             clock.pause(0.05 * 2**number)
         else:
             return
-    logger.error(
-        "run=%s step=%s: the database can't be reached; another attempt will be made",
-        claim.run,
-        held.sequence,
-    )
 
 
 def give_back(claim: Claim, error: Exception) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from saga_flow import clock, conf, holdings, registry
-from saga_flow.engine import perform, planning, retry
+from saga_flow.engine import perform, planning, recovery, retry
 from saga_flow.exceptions import UnknownDefinition
 from saga_flow.records import Claim, Outcome, StepFacts, UndoFacts, UndoPolicy
 from saga_flow.states import ActionStatus, CompensationStatus
@@ -182,10 +182,14 @@ class _Driver:
                 until=self.now() + _NO_CODE,
                 reason=f"rolling back; this build has no action {undo.name!r}",
             )
-        started = undoing.start(self.claim, undo)
+        started = self._start(undo)
         with holdings.holding("undo", str(undo.id), started.token):
             outcome, leave = _attempt(self.claim, started, self.now)
-            undoing.settle(self.claim.run, started, outcome)
+            recovery.insist(
+                lambda: undoing.settle(self.claim.run, started, outcome),
+                lambda: undoing.is_settled(started, outcome),
+                f"run={self.claim.run} undo of step {started.sequence}",
+            )
         if leave is not None:
             raise leave
         # its own outcome is one arrival; any other one means reading the plan again
@@ -194,6 +198,21 @@ class _Driver:
         if self._slice_is_over():
             return _Park(until=self.now(), reason="rolling back")
         return started
+
+    def _start(self, undo: UndoFacts) -> UndoFacts:
+        """Begin one try of *undo*; a commit of unknown result is looked up."""
+        try:
+            return undoing.start(self.claim, undo)
+        except DatabaseError:
+            if in_test_case():
+                raise
+            dialect.connection().close_if_unusable_or_obsolete()
+            found = history.undo(undo.id)
+            # none but the lease's holder starts one, and this is the next try
+            mine = found.worker == self.claim.owner
+            if not mine or found.attempt != undo.attempt + 1 or not self._is_mine():
+                raise
+            return found
 
     def _replace(self, undo: UndoFacts, outcome: Outcome) -> None:
         settled = replace(
@@ -225,7 +244,11 @@ class _Driver:
     def _still_mine(self) -> bool:
         """Whether it was only the inbox that moved."""
         self.stale = True
-        return history.is_held(self.claim.run, self.claim.owner, self.claim.epoch)
+        return self._is_mine()
+
+    def _is_mine(self) -> bool:
+        claim = self.claim
+        return history.is_held(claim.run, claim.owner, claim.epoch)
 
 
 def next_undo(undos: Sequence[UndoFacts]) -> UndoFacts | None:

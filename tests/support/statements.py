@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 _NOT_COUNTED: Final = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
@@ -99,6 +99,6 @@ def counted() -> Iterator[Cost]:
 
 def own_connection() -> BaseDatabaseWrapper:
     """This thread's connection itself, not the proxy that Django hands out."""
-    connection.ensure_connection()
-    wrapper: BaseDatabaseWrapper = connection._connections[connection._alias]
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    wrapper.ensure_connection()
     return wrapper
