@@ -270,7 +270,12 @@ def interrupt(target: Target, request: Request) -> Answer:
     def act(command: Command, run: Snapshot) -> None:
         if run.status is FlowStatus.INTERRUPTED:
             raise _NoOp
-        commands.interrupt(command, run)
+        try:
+            commands.interrupt(command, run)
+        except Refused:
+            if commands.is_asked_to_pause(run.run_id):
+                raise _NoOp from None
+            raise
 
     return _carry_out(
         _command("interrupt", target, request, "interrupted"),

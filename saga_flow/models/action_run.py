@@ -16,8 +16,8 @@ class ActionRun(models.Model):
     run = RunKey(related_name="steps")
     sequence = models.PositiveBigIntegerField()
     name = NameField(max_length=191)
-    status = models.CharField(max_length=16, choices=ActionStatus.choices)
-    closed_by = models.CharField(max_length=8, choices=ClosedBy.choices, null=True)
+    status = NameField(max_length=16, choices=ActionStatus.choices)
+    closed_by = NameField(max_length=8, choices=ClosedBy.choices, null=True)
     in_doubt = models.BooleanField(default=False)
     """A body was begun and nobody knows whether it took effect."""
 

@@ -35,7 +35,7 @@ class FlowCommand(models.Model):
 
     idempotency_key = NameField(max_length=191, null=True)
     payload = PayloadField(null=True)
-    status = models.CharField(max_length=16, choices=CommandStatus.choices)
+    status = NameField(max_length=16, choices=CommandStatus.choices)
     outcome = models.CharField(max_length=48)
     rejection_reason = models.CharField(max_length=48, default="", blank=True)
     message = models.CharField(max_length=512, default="", blank=True)

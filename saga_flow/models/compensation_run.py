@@ -24,7 +24,7 @@ class CompensationRun(models.Model):
     """Undos of one level may run together; levels run one after another."""
 
     name = NameField(max_length=191)
-    status = models.CharField(max_length=16, choices=CompensationStatus.choices)
+    status = NameField(max_length=16, choices=CompensationStatus.choices)
     arguments = PayloadField(default="{}")
     options = PayloadField(default="{}")
     policy = models.CharField(max_length=8, default="stop")

@@ -11,7 +11,7 @@ _BYTE_WISE = {"postgresql": "C", "mysql": "utf8mb4_nopad_bin"}
 
 
 class NameField(models.CharField):  # type: ignore[type-arg]
-    """Names, ids, tags and keys: compared byte by byte, also on MariaDB."""
+    """Names, ids, tags, keys, statuses: compared byte by byte, also on MariaDB."""
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:
         parameters: Any = super().db_parameters(connection)

@@ -36,20 +36,18 @@ class FlowRun(models.Model):
     result = PayloadField(null=True)
     error = PayloadField(null=True)
 
-    status = models.CharField(
+    status = NameField(
         max_length=16, choices=FlowStatus.choices, default=FlowStatus.PENDING
     )
-    closed_reason = models.CharField(
-        max_length=16, choices=ClosedReason.choices, null=True
-    )
-    closing_as = models.CharField(max_length=16, choices=FlowStatus.choices, null=True)
+    closed_reason = NameField(max_length=16, choices=ClosedReason.choices, null=True)
+    closing_as = NameField(max_length=16, choices=FlowStatus.choices, null=True)
     """Where a rollback lands; the first writer wins."""
 
     rollback_level = models.IntegerField(default=0)
     drain_until = models.DateTimeField(null=True)
     """How long the rollback waits for steps in flight."""
 
-    compensation_state = models.CharField(
+    compensation_state = NameField(
         max_length=16,
         choices=CompensationState.choices,
         default=CompensationState.NONE,
@@ -75,7 +73,7 @@ class FlowRun(models.Model):
     repair_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
 
-    intent = models.CharField(max_length=16, choices=Intent.choices, null=True)
+    intent = NameField(max_length=16, choices=Intent.choices, null=True)
     cancel_requested_at = models.DateTimeField(null=True)
     reason = models.CharField(max_length=512, default="", blank=True)
     principal_type = NameField(max_length=32, default="", blank=True)
@@ -114,6 +112,17 @@ class FlowRun(models.Model):
         verbose_name = _("run")
         verbose_name_plural = _("runs")
         default_permissions = ()
+        permissions = (
+            ("view_run", _("May see runs")),
+            ("start_run", _("May start runs")),
+            ("signal_run", _("May send signals")),
+            ("cancel_run", _("May cancel runs, undoing nothing")),
+            ("compensate_run", _("May roll runs back")),
+            ("terminate_run", _("May close runs by force")),
+            ("interrupt_run", _("May pause and resume runs")),
+            ("repair_run", _("May supply what a run is missing")),
+            ("archive_run", _("May archive closed runs")),
+        )
         constraints = (
             models.UniqueConstraint(
                 fields=("tenant", "instance_id", "run_number"),

@@ -15,7 +15,7 @@ class SideEffect(models.Model):
 
     run = RunKey(related_name="side_effects")
     sequence = models.PositiveBigIntegerField()
-    kind = models.CharField(max_length=16, choices=SideEffectKind.choices)
+    kind = NameField(max_length=16, choices=SideEffectKind.choices)
     key = NameField(max_length=191, default="", blank=True)
     value = PayloadField(null=True)
     """NULL only for an interrupt that still waits for its resume."""

@@ -20,7 +20,7 @@ class FlowSignal(models.Model):
 
     run = RunKey(related_name="signals")
     name = NameField(max_length=191)
-    status = models.CharField(max_length=16, choices=SignalStatus.choices)
+    status = NameField(max_length=16, choices=SignalStatus.choices)
     sequence = models.PositiveBigIntegerField(null=True)
     cycle = models.PositiveIntegerField(default=0)
     payload = PayloadField(null=True)
@@ -62,7 +62,7 @@ class FlowTimer(models.Model):
 
     run = RunKey(related_name="timers")
     sequence = models.PositiveBigIntegerField()
-    status = models.CharField(max_length=16, choices=TimerStatus.choices)
+    status = NameField(max_length=16, choices=TimerStatus.choices)
     fire_at = models.DateTimeField()
     created_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
@@ -90,7 +90,7 @@ class FlowChild(models.Model):
     sequence = models.PositiveBigIntegerField()
     child = models.UUIDField(db_index=True)
     workflow_name = NameField(max_length=191)
-    status = models.CharField(max_length=16, choices=ChildStatus.choices)
+    status = NameField(max_length=16, choices=ChildStatus.choices)
     close_policy = models.CharField(max_length=16)
     close_requested = models.CharField(max_length=16, default="", blank=True)
     continue_on_failure = models.BooleanField(default=False)

@@ -15,7 +15,7 @@ class Worker(models.Model):
     """One incarnation of a process that executes; never a host and pid alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    status = models.CharField(max_length=16, choices=WorkerStatus.choices)
+    status = NameField(max_length=16, choices=WorkerStatus.choices)
     host = models.CharField(max_length=191)
     pid = models.PositiveIntegerField()
     queue = NameField(max_length=100, default="", blank=True)

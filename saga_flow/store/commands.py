@@ -156,6 +156,12 @@ def interrupt(command: Command, run: Snapshot) -> bool:
     raise Refused
 
 
+def is_asked_to_pause(run: UUID) -> bool:
+    """Whether an interrupt of *run* waits for its holder's next commit."""
+    rows = FlowRun.objects.using(dialect.alias()).filter(pk=run)
+    return rows.filter(intent=Intent.INTERRUPT).exists()
+
+
 def _pause(command: Command, run: Snapshot) -> None:
     reason = bounded(command.request.reason, REASON_BYTES)
     update = RunUpdate(

@@ -184,7 +184,7 @@ def statements_of(claim: Claim, gathered: Gathered) -> list[Statement]:
     if gathered.timers:
         found.append(_timers(claim, gathered))
     for key, value in gathered.tags.items():
-        found.extend(_tag(claim, key, value))
+        found.extend(tag(claim.run, key, value))
     return found
 
 
@@ -279,17 +279,18 @@ def _timers(claim: Claim, gathered: Gathered) -> Insert:
     )
 
 
-def _tag(claim: Claim, key: str, value: str) -> tuple[Statement, ...]:
+def tag(run: UUID, key: str, value: str) -> tuple[Statement, ...]:
+    """One label of a run: its newest value counts."""
     return (
         Insert(
             model=FlowTag,
-            rows=[{"run_id": claim.run, "key": key, "value": value}],
+            rows=[{"run_id": run, "key": key, "value": value}],
             once=True,
         ),
         Update(
             model=FlowTag,
             sets={"value": value},
-            where={"run_id": claim.run, "key": key},
+            where={"run_id": run, "key": key},
             must=False,
         ),
     )

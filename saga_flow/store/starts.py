@@ -20,6 +20,7 @@ from saga_flow.states import TERMINAL, CommandStatus, CompensationState, FlowSta
 from saga_flow.store import command_rows, dialect, guards, journal, outbox
 from saga_flow.store.command_rows import Command, KeyTaken
 from saga_flow.store.dialect import Sql
+from saga_flow.store.gathered import tag
 from saga_flow.store.hints import SENT
 from saga_flow.store.sql import Insert, RunUpdate, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, retried
@@ -76,9 +77,13 @@ def start(order: StartOrder, command: Command) -> Started:
             if current is not None and current.status == FlowStatus.RESERVED:
                 return _start_reserved(order, command, current)
             return retried(partial(_begin, order, command, current))
-        except (IntegrityError, Refused):
-            # somebody else was first: judge their run, or try again if it is gone
+        except Refused:
+            # somebody else was first: judge their run
             continue
+        except IntegrityError:
+            # somebody else's run took the place, unless it is none of that
+            if current is None and _current(order) is None:
+                raise
     raise ConflictError(run_id=order.instance_id, reason="conflict_attempts_exhausted")
 
 
@@ -209,6 +214,13 @@ def _label(run: UUID, order: StartOrder) -> None:
         )
 
 
+def _relabel(run: UUID, order: StartOrder) -> None:
+    """Tags of the start, over those of the reservation."""
+    for key, value in order.tags.items():
+        for statement in tag(run, key, value):
+            run_statement(run, statement)
+
+
 def _command(run: UUID, order: StartOrder, command: Command) -> None:
     row = command_rows.row(
         command,
@@ -235,6 +247,14 @@ def _enqueue(run: UUID, order: StartOrder) -> None:
     )
 
 
+def _said_at_the_start(order: StartOrder) -> dict[str, Any]:
+    """What the start of a reservation says; what it leaves out stays as reserved."""
+    said = {"business_key": order.business_key}
+    if order.memo != "{}":
+        said["memo"] = order.memo
+    return {column: value for column, value in said.items() if value}
+
+
 def _start_reserved(order: StartOrder, command: Command, held: FlowRun) -> Started:
     """Row 2: the start that a reservation was made for."""
 
@@ -254,6 +274,7 @@ def _start_reserved(order: StartOrder, command: Command, held: FlowRun) -> Start
                         "arguments": order.arguments,
                         "queue": order.queue or held.queue,
                         "expires_at": _later(order.expires_in),
+                        **_said_at_the_start(order),
                         "wake_at": due,
                         "revision": Sql("revision + 1"),
                         "history_seq": journal.plus(1),
@@ -261,6 +282,7 @@ def _start_reserved(order: StartOrder, command: Command, held: FlowRun) -> Start
                     },
                 )
             )
+            _relabel(held.pk, order)
             _command(held.pk, order, command)
             command_rows.number(command, held.pk)
             for statement in journal.insert(held.pk, (_first_line(order),)):

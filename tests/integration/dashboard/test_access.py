@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 
 from saga_flow.models import FlowCommand, FlowRun
@@ -76,10 +75,7 @@ def test_staff_without_the_permission_may_not_act(run: FlowRun) -> None:
 
 def test_one_permission_gives_one_button(run: FlowRun) -> None:
     client = signed_in(is_staff=True)
-    kind = ContentType.objects.get_for_model(FlowRun)
-    allowed = Permission.objects.create(
-        codename="signal_run", name="signal", content_type=kind
-    )
+    allowed = Permission.objects.get(codename="signal_run")
     User.objects.get().user_permissions.add(allowed)
 
     shown = client.get(f"/sagas/instances/order-1/runs/{run.pk}/").content.decode()
