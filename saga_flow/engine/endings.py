@@ -148,12 +148,18 @@ def _outdone(pass_: Pass) -> bool:
         interrupt(claim, kept, BY_OPERATOR, position)
         return False
     recovery.keep_held(claim, gathered)
+    if standing is not None and _is_mine(standing, claim):
+        # only the attempt was settled from outside: the run is nobody else's yet
+        recovery.give_back(claim, RuntimeError("its step was settled from outside"))
     return False
 
 
+def _is_mine(standing: history.Standing, claim: Claim) -> bool:
+    return standing.epoch == claim.epoch and standing.status is FlowStatus.RUNNING
+
+
 def _asks_for_pause(standing: history.Standing, claim: Claim) -> bool:
-    mine = standing.epoch == claim.epoch and standing.status is FlowStatus.RUNNING
-    return mine and standing.intent == Intent.INTERRUPT
+    return _is_mine(standing, claim) and standing.intent == Intent.INTERRUPT
 
 
 def interrupt(
