@@ -11,10 +11,10 @@ from settings.base import *  # noqa: F403
 
 SECRET_KEY = "known-to-everybody-and-so-for-benchmarks-only"  # noqa: S105
 INSTALLED_APPS = [*INSTALLED_APPS, "benchmarks"]
-Q_CLUSTER = presets.q_cluster(workers=2, log_level="ERROR")
 
 # A long history must be driven in one pass, or its replay would be measured too.
 SAGA_FLOW = {"SLICE": timedelta(hours=1)}
+Q_CLUSTER = presets.q_cluster(workers=2, timeout=2 * 60 * 60, log_level="ERROR")
 
 # Django makes and drops the database as it does a test's, but under its own name,
 # which a cluster in another process finds by the same environment.

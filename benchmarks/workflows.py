@@ -61,4 +61,4 @@ class Recalled(Workflow):
         for _ in range(count):
             self.action(nothing).run()
         while True:
-            self.signal("again")
+            self.signal("again").wait()

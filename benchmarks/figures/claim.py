@@ -22,7 +22,11 @@ _EACH: Final = 10
 def claim(setting: Setting) -> list[Figure]:
     """One claim, and one look for due work, with 50,000 runs that wait for theirs."""
     owner = workers.ensure()
-    few = _claims(owner, [Steps.using().start(1).run_id for _ in range(_EACH * 6)])
+    few = _claims(
+        owner,
+        [Steps.using().start(1).run_id for _ in range(_EACH * (setting.rounds + 1))],
+    )
+    few()  # the first finds everything cold
     alone = sorted(few() for _ in range(setting.rounds))[setting.rounds // 2]
     many = _claims(owner, _crowd(_EACH * setting.rounds))
     raw = setting.raw

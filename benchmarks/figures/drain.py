@@ -56,16 +56,20 @@ def drained_per_second() -> float:
         Steps.using().start(_STEPS)
     ended = FlowRun.objects.filter(status=FlowStatus.COMPLETED)
     before = ended.count()
-    with _cluster():
-        began, first = _until(lambda: ended.count() - before, 1)
-        over, _ = _until(lambda: ended.count() - before, RUNS)
+    with _cluster() as cluster:
+        began, first = _until(lambda: ended.count() - before, 1, cluster)
+        over, _ = _until(lambda: ended.count() - before, RUNS, cluster)
     return (RUNS - first) / (over - began)
 
 
-def _until(count: Callable[[], int], wanted: int) -> tuple[float, int]:
+def _until(
+    count: Callable[[], int], wanted: int, cluster: subprocess.Popen[bytes]
+) -> tuple[float, int]:
     """When *count* had come to *wanted*, and what it was then."""
     deadline = time.monotonic() + _DEADLINE
     while (found := count()) < wanted:
+        if cluster.poll() is not None:
+            raise RuntimeError("The cluster has ended; what it said is above.")
         if time.monotonic() > deadline:
             raise TimeoutError(
                 f"{found} of {wanted} runs had ended after {_DEADLINE} s. See that no "
@@ -76,7 +80,7 @@ def _until(count: Callable[[], int], wanted: int) -> tuple[float, int]:
 
 
 @contextlib.contextmanager
-def _cluster() -> Iterator[None]:
+def _cluster() -> Iterator[subprocess.Popen[bytes]]:
     """``manage.py qcluster`` on this database, until the block ends."""
     process = subprocess.Popen(
         [sys.executable, str(_ROOT / "manage.py"), "qcluster"],
@@ -84,11 +88,10 @@ def _cluster() -> Iterator[None]:
         env=os.environ,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
