@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 # The deeper folder first: what is conformance is not also plain integration.
 MARKERS = {
     "unit": "unit",
+    "model": "unit",
     "integration/conformance": "conformance",
     "integration": "integration",
     "races": "races",
