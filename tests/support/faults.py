@@ -7,6 +7,8 @@ single statement commits by itself, as on PostgreSQL, that statement is a commit
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
@@ -128,9 +130,15 @@ class Fault:
             raise Died
         if wrapper.vendor != "sqlite":
             # a file does not go away, and Django never asks whether it is there
-            wrapper.connection.close()
+            cut(wrapper)
             wrapper.errors_occurred = True
         raise OperationalError("the connection was lost")
+
+
+def cut(wrapper: BaseDatabaseWrapper) -> None:
+    """Break the line to the server; the driver finds out when it uses it."""
+    with socket.socket(fileno=os.dup(wrapper.connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def busy(vendor: str) -> OperationalError:
