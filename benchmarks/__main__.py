@@ -25,7 +25,7 @@ def main() -> None:
     """Measure what is asked for, and print it line by line."""
     options = _options()
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
-        _prepare(options.db, Path(folder))
+        _prepare(options.db, Path(folder), prepared=options.prepared)
         _print(options.names, options)
 
 
@@ -34,11 +34,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help="peers, or figures; all by default")
     parser.add_argument("--db", choices=_DBS, default="sqlite")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument(
+        "--prepared", action="store_true", help="prepare statements; PostgreSQL alone"
+    )
     parser.add_argument("--json", action="store_true", help="one object a line")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.prepared and options.db != "postgresql":
+        parser.error("--prepared is for --db postgresql alone")
+    return options
 
 
-def _prepare(db: str, folder: Path) -> None:
+def _prepare(db: str, folder: Path, *, prepared: bool) -> None:
     """Have this process, and each that it starts, use a database for benchmarks."""
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
@@ -47,6 +53,7 @@ def _prepare(db: str, folder: Path) -> None:
         "PGDATABASE": DATABASE,
         "MYSQL_DATABASE": DATABASE,
         "BENCHMARKS_FOLDER": str(folder),
+        "BENCHMARKS_PREPARED": "1" if prepared else "",
     }
     import django  # noqa: PLC0415 - after its settings are named
 
