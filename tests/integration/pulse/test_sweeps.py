@@ -38,7 +38,7 @@ def seconds(time: clock.FakeClock, count: int, heart: Heart) -> None:
 
 
 def status_of(worker: UUID) -> str:
-    return Worker.objects.get(pk=worker).status
+    return str(Worker.objects.get(pk=worker).status)
 
 
 def test_due_work_is_woken_and_the_second_sweep_finds_nothing(

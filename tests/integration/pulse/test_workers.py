@@ -20,7 +20,7 @@ SILENT = workers.SILENCE + timedelta(seconds=1)
 
 
 def status_of(worker: UUID) -> str:
-    return Worker.objects.get(pk=worker).status
+    return str(Worker.objects.get(pk=worker).status)
 
 
 def test_a_process_has_one_incarnation() -> None:
