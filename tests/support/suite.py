@@ -27,7 +27,20 @@ from tests.support.services import (
 
 SERVERS = (REDIS, POSTGRESQL, MARIADB)
 NO_TESTS = 5
-ON_SERVERS = ("-m", "conformance or races")
+Selection = tuple[tuple[str, tuple[str, ...]], ...]
+"""Parts of a run: what the title says of each, and what pytest is told."""
+
+ON_ALL_CORES = ("-n", "logical")
+
+# Races and clusters bring processes of their own, and so run alone.
+WHOLE: Selection = (
+    ("", ("-m", "not (races or cluster)", *ON_ALL_CORES)),
+    (", races and clusters", ("-m", "races or cluster")),
+)
+ON_SERVERS: Selection = (
+    ("", ("-m", "conformance and not races", *ON_ALL_CORES)),
+    (", races", ("-m", "races")),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,21 +88,31 @@ def _runs(
         for environment in found.values()
         for name, value in environment.items()
     }
-    plan: list[tuple[str, str, tuple[str, ...]]] = [("SQLite", "sqlite", ())]
-    plan += [
-        (server.name, server.name.lower(), ON_SERVERS)
-        for server in (POSTGRESQL, MARIADB)
-        if server.name in found
-    ]
     lines = []
-    for title, database, selection in plan:
+    for title, database, selection in _plan(found, arguments):
         print(f"\n=== Tests on {title} ===", flush=True)
         outcome = _pytest([*selection, *arguments], servers | {"SAGA_DB": database})
         # A selection of the caller's own may leave nothing to show on a server.
-        if outcome.code and not (selection and arguments and outcome.code == NO_TESTS):
+        if outcome.code and not (arguments and outcome.code == NO_TESTS):
             return outcome.code, []
         lines.append(f"{title}:\n{outcome.closing_line}")
     return 0, lines
+
+
+def _plan(
+    found: dict[str, Environment], arguments: Sequence[str]
+) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Title, database and selection of each run of pytest."""
+    chosen = any(each == "-m" for each in arguments)
+    # A marker expression of the caller's replaces ours.
+    all_of_it: Selection = (("", ()),)
+    whole, on_servers = (all_of_it, all_of_it) if chosen else (WHOLE, ON_SERVERS)
+    servers = [server.name for server in (POSTGRESQL, MARIADB) if server.name in found]
+    return [("SQLite" + part, "sqlite", picked) for part, picked in whole] + [
+        (name + part, name.lower(), picked)
+        for name in servers
+        for part, picked in on_servers
+    ]
 
 
 def _pytest(arguments: Sequence[str], env: Environment) -> Outcome:
