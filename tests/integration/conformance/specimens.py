@@ -127,11 +127,6 @@ class Specimen:
     moves: tuple[Move, ...] = ()
     """What happens whenever it has come to rest."""
 
-    @property
-    def starts_early(self) -> bool:
-        """Whether something comes between its start and its first pass."""
-        return bool(self.early)
-
 
 def send(name: str, payload: object) -> Move:
     """Deliver a signal."""

@@ -71,7 +71,9 @@ class Survivors:
         for _ in range(ROUNDS):
             before = self._fault.struck
             try:
-                self._round()
+                inline.drain(jobs.execute)
+                if not self._at_rest():
+                    self._look_over()
             except OperationalError:
                 close_old_connections()
             except Died:
@@ -84,8 +86,8 @@ class Survivors:
         run = FlowRun.objects.filter(instance_id=self.instance_id).values().get()
         pytest.fail(f"nobody drives this run any more: {run}")
 
-    def _round(self) -> None:
-        inline.drain(jobs.execute)
+    def _look_over(self) -> None:
+        """What the pulse does: its sweeps, and its janitor at two beats."""
         for name in ("due_work", "deadlines", "doctor"):
             sweeps.run(name)
         me = workers.current()
@@ -100,7 +102,8 @@ class Survivors:
         run = FlowRun.objects.get(instance_id=self.instance_id)
         if run.status in FlowStatus.terminal():
             return True
-        due = run.wake_at is not None and run.wake_at <= self._time.now
+        times = [time for time in (run.wake_at, run.expires_at) if time is not None]
+        due = any(time <= self._time.now for time in times)
         idle = run.lease_owner is None and run.status != FlowStatus.CANCELLING
         return idle and not due and not repair.stuck([run.pk])
 
