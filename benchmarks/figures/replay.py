@@ -12,6 +12,7 @@ from benchmarks.setting import Setting
 from benchmarks.workflows import Recalled
 from saga_flow import client
 from saga_flow.models import ActionRun
+from saga_flow.store.history import load
 
 STEPS: Final = 1_000
 
@@ -24,16 +25,15 @@ def replay(setting: Setting) -> list[Figure]:
         handle.signal("again")
         return milliseconds(lambda: client.drive(handle.run_id))
 
-    handle.signal("again")
     with CaptureQueriesContext(connection) as queries:
-        client.drive(handle.run_id)
+        load(handle.run_id)
     sql, parameters = ActionRun.objects.filter(
         run_id=handle.run_id
     ).query.sql_with_params()
     text = sql.replace("%s", "?") if setting.db == "sqlite" else sql
     key = tuple(getattr(each, "hex", each) for each in parameters)
     return setting.beside(
-        f"replay of {STEPS:,} steps ({len(queries)} queries)",
+        f"replay of {STEPS:,} steps ({len(queries)} queries to load)",
         drive,
         {"reading the rows": lambda: milliseconds(lambda: setting.raw.read(text, key))},
         unit="ms",
