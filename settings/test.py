@@ -22,10 +22,5 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # Django's own choice, a database in memory, has neither WAL nor a second
     # process, and so could not show what the engine must withstand.
     _NAME = str(Path(tempfile.gettempdir()) / f"{_NAME}.sqlite3")
-    # No test cuts the power, and waiting for the disk is most of what they wait for.
-    DATABASES["default"]["OPTIONS"] = {
-        **DATABASES["default"]["OPTIONS"],
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;",
-    }
 
 DATABASES["default"]["TEST"] = {**DATABASES["default"].get("TEST", {}), "NAME": _NAME}
