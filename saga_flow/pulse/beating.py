@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from saga_flow.pulse.heart import Heart
+from saga_flow.pulse.heart import BEAT, Heart
 from saga_flow.pulse.thread import PulseThread
 from saga_flow.store import transaction
 
@@ -47,7 +47,7 @@ def _enter() -> None:
         _users += 1
         if _users == 1:
             heart = Heart(leads=False)
-            thread = PulseThread(heart)
+            thread = PulseThread(heart, delay=BEAT)
             thread.start()
             _beating = (thread, heart)
 

@@ -16,10 +16,16 @@ JOIN: Final = 5.0
 
 
 class PulseThread:
-    """Ticks *heart* once a second, on a connection of its own, until stopped."""
+    """
+    Ticks *heart* once a second, on a connection of its own, until stopped.
 
-    def __init__(self, heart: Heart) -> None:
+    The first tick comes after *delay* seconds: a worker that has just registered
+    needs no sign of life before.
+    """
+
+    def __init__(self, heart: Heart, delay: float = 0.0) -> None:
         self._heart = heart
+        self._delay = delay
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name="saga-flow-pulse", daemon=True
@@ -35,6 +41,8 @@ class PulseThread:
         self._thread.join(JOIN)
 
     def _run(self) -> None:
+        if self._stop.wait(self._delay):
+            return
         try:
             while True:
                 self._tick()

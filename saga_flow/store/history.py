@@ -80,7 +80,8 @@ def _rows(
         .order_by("sequence", "pk")
         .values_list(*fields)
     )
-    for row in query.iterator(chunk_size=2000):
+    # no iterator(): on PostgreSQL that is a cursor of three statements for each table
+    for row in query:
         yield make(dict(zip(fields, row, strict=True)))
 
 

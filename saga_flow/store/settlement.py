@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Model, TextChoices
+
 from saga_flow.models import ActionRun, FlowSignal, FlowTimer
 from saga_flow.states import (
     CLOSED_REASON_OF,
@@ -19,6 +21,7 @@ from saga_flow.states import (
 )
 from saga_flow.store import dialect
 from saga_flow.store.dialect import Sql
+from saga_flow.store.sql import TABLES, Update, literal, run_statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,30 +64,53 @@ def settle(run: UUID) -> Settled:
     Settled rows, received signals and undos are left as they are; an undo that has
     not finished stays an open item for an operator.
     """
-    alias, now = dialect.alias(), dialect.read_now()
-    open_steps = ActionRun.objects.using(alias).filter(
+    left = _steps_left(run)
+    in_doubt = tuple(s for s, status in left if status == ActionStatus.RUNNING)
+    if left:
+        _cancel_steps(run, in_doubt)
+    return Settled(
+        steps=len(left),
+        waits=_cancel(run, FlowSignal, SignalStatus.WAITING, SignalStatus.CANCELLED),
+        timers=_cancel(run, FlowTimer, TimerStatus.PENDING, TimerStatus.CANCELLED),
+        in_doubt=in_doubt,
+    )
+
+
+def _steps_left(run: UUID) -> list[tuple[int, str]]:
+    binding = dialect.Binding()
+    text = (
+        f"SELECT sequence, status FROM {TABLES[ActionRun]}"
+        f" WHERE run_id = %s AND status IN ({literal(UNSETTLED_STEP)})"
+    )
+    with binding.wrapper.cursor() as cursor:
+        cursor.execute(text, binding.bound([run]))
+        return list(cursor.fetchall())
+
+
+def _cancel_steps(run: UUID, in_doubt: tuple[int, ...]) -> None:
+    open_steps = ActionRun.objects.using(dialect.alias()).filter(
         run_id=run, status__in=UNSETTLED_STEP
     )
-    left = list(open_steps.values_list("sequence", "status"))
-    in_doubt = tuple(s for s, status in left if status == ActionStatus.RUNNING)
     if in_doubt:
         open_steps.filter(sequence__in=in_doubt).update(in_doubt=True)
-    if left:
-        open_steps.update(
-            status=ActionStatus.CANCELLED,
-            closed_by=ClosedBy.RUN,
-            available_at=None,
-            worker=None,
-            closed_at=now,
-        )
-    waits = (
-        FlowSignal.objects.using(alias)
-        .filter(run_id=run, status=SignalStatus.WAITING)
-        .update(status=SignalStatus.CANCELLED, closed_at=now)
+    open_steps.update(
+        status=ActionStatus.CANCELLED,
+        closed_by=ClosedBy.RUN,
+        available_at=None,
+        worker=None,
+        closed_at=dialect.read_now(),
     )
-    timers = (
-        FlowTimer.objects.using(alias)
-        .filter(run_id=run, status=TimerStatus.PENDING)
-        .update(status=TimerStatus.CANCELLED, closed_at=now)
+
+
+def _cancel(
+    run: UUID, model: type[Model], held: TextChoices, cancelled: TextChoices
+) -> int:
+    return run_statement(
+        run,
+        Update(
+            model=model,
+            sets={"status": cancelled.value, "closed_at": dialect.now()},
+            where={"run_id": run, "status": held.value},
+            must=False,
+        ),
     )
-    return Settled(steps=len(left), waits=waits, timers=timers, in_doubt=in_doubt)

@@ -25,7 +25,7 @@ from saga_flow.store.hints import SENT
 from saga_flow.store.sql import Insert, RunUpdate, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, retried
 
-ROUNDS: Final = 3
+ROUNDS: Final = 4
 
 
 _uncommitted: WeakKeyDictionary[BaseDatabaseWrapper, set[UUID]] = WeakKeyDictionary()
@@ -65,26 +65,30 @@ def start(order: StartOrder, command: Command) -> Started:
     """
     Row 1: accept a start: run, tags, command, first journal line and job together.
 
+    Inserts first and looks only when that is refused: most instance ids are new.
+
     Joins the caller's transaction. Raises Taken when the instance has a current
     run, KeyTaken when the idempotency key has been used; either leaves the caller's
     transaction usable and writes nothing.
     """
+    current: FlowRun | None = None
     for _ in range(ROUNDS):
-        current = _current(order)
-        if current is not None and not _gives_way(order, current):
-            raise _taken(current)
         try:
-            if current is not None and current.status == FlowStatus.RESERVED:
-                return _start_reserved(order, command, current)
-            return retried(partial(_begin, order, command, current))
-        except Refused:
-            # somebody else was first: judge their run
-            continue
-        except IntegrityError:
-            # somebody else's run took the place, unless it is none of that
-            if current is None and _current(order) is None:
+            return _try(order, command, current)
+        except (IntegrityError, Refused) as error:
+            # the place is taken, or somebody else was first: judge their run
+            before, current = current, _current(order)
+            if current is None and before is None and isinstance(error, IntegrityError):
                 raise
+            if current is not None and not _gives_way(order, current):
+                raise _taken(current) from error
     raise ConflictError(run_id=order.instance_id, reason="conflict_attempts_exhausted")
+
+
+def _try(order: StartOrder, command: Command, current: FlowRun | None) -> Started:
+    if current is not None and current.status == FlowStatus.RESERVED:
+        return _start_reserved(order, command, current)
+    return retried(partial(_begin, order, command, current))
 
 
 def _taken(current: FlowRun) -> Taken:

