@@ -27,7 +27,11 @@ from saga_flow.serialization.failures import failure_of
 from saga_flow.states import ActionStatus
 from saga_flow.store import claims, dialect, history, outcomes, workers
 from saga_flow.store.options import load_rule
-from saga_flow.store.transaction import in_test_case, savepoint_for_body
+from saga_flow.store.transaction import (
+    end_what_is_left_open,
+    in_test_case,
+    savepoint_for_body,
+)
 
 _MESSAGE_BYTES: Final = 512
 _CHANCE: Final = Random()  # noqa: S311 - guards nothing
@@ -35,6 +39,10 @@ _CHANCE: Final = Random()  # noqa: S311 - guards nothing
 
 class WorkerLost(Exception):
     """The worker died in mid-body; nobody knows whether it took effect."""
+
+
+class TransactionLeftOpen(Exception):
+    """A body switched autocommit off and did not commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +97,7 @@ def _call(attempt: Attempt) -> str:
     args, kwargs = decode_arguments(
         attempt.arguments, definition.function, what=definition.name
     )
-    with executing(attempt.context), _savepoint():
+    with executing(attempt.context), _transaction_of_its_own():
         value = definition.function(*args, **kwargs)
         if definition.is_async:
             value = asyncio.run(value)
@@ -97,13 +105,27 @@ def _call(attempt: Attempt) -> str:
 
 
 @contextmanager
-def _savepoint() -> Iterator[None]:
-    """In a test case a body's database error must not spoil the test's transaction."""
-    if not in_test_case():
-        yield
+def _transaction_of_its_own() -> Iterator[None]:
+    """
+    Keep what a body does to its connection away from the engine's commits.
+
+    In a test case a body's database error must not spoil the test's transaction;
+    elsewhere a transaction that it left open would swallow every later commit.
+    """
+    if in_test_case():
+        with savepoint_for_body():
+            yield
         return
-    with savepoint_for_body():
+    try:
         yield
+    except BaseException:
+        end_what_is_left_open()
+        raise
+    if end_what_is_left_open():
+        raise TransactionLeftOpen(
+            "The body returned with a transaction open (autocommit switched off), so "
+            "what it wrote was rolled back. Commit it, or use transaction.atomic()."
+        )
 
 
 def _stored(value: object, name: str) -> str:

@@ -247,10 +247,12 @@ def _insert_frame(
     vendor: str, table: str, columns: tuple[str, ...], *, once: bool
 ) -> tuple[str, str]:
     names = ", ".join(quoted(column, vendor) for column in columns)
-    if vendor == "mysql":
-        return f"INSERT {'IGNORE ' if once else ''}INTO {table} ({names})", ""
-    tail = " ON CONFLICT DO NOTHING" if once else ""
+    tail = _ONCE.get(vendor, " ON CONFLICT DO NOTHING") if once else ""
     return f"INSERT INTO {table} ({names})", tail
+
+
+# never IGNORE: that would also swallow what is wrong with the row itself
+_ONCE: Final = {"mysql": " ON DUPLICATE KEY UPDATE run_id = run_id"}
 
 
 def apply_at_once(update: RunUpdate, statements: Sequence[Statement]) -> None:

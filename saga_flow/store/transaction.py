@@ -93,6 +93,20 @@ def savepoint_for_body() -> Iterator[None]:
     transaction.savepoint_commit(point, using=wrapper.alias)
 
 
+def end_what_is_left_open() -> bool:
+    """Roll back and close a transaction that somebody's code forgot; whether it was."""
+    wrapper = dialect.connection()
+    if (
+        wrapper.connection is None
+        or wrapper.in_atomic_block
+        or wrapper.get_autocommit()
+    ):
+        return False
+    wrapper.rollback()
+    wrapper.set_autocommit(True)
+    return True
+
+
 def refuse_inside(what: str) -> None:
     """Raise InsideTransaction if the caller has a transaction open."""
     if in_host_transaction():
