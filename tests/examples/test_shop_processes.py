@@ -21,7 +21,7 @@ STUBBORN = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 os.fork()
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 time.sleep(600)
 """
 
