@@ -30,6 +30,13 @@ class Settings:
     HISTORY_MISMATCH: str = "interrupt"
     """interrupt, or fail: what becomes of a run whose code no longer matches."""
 
+    HANDLE_QUERIES: str = ""
+    """
+    error, warn or allow: a database query made by ``handle()`` itself.
+
+    Empty: error while Django's test environment is set up, else warn.
+    """
+
     SLICE: timedelta = timedelta(seconds=10)
     """How long one pass may go on before it lets other runs have the worker."""
 
@@ -63,6 +70,7 @@ class Settings:
     def __post_init__(self) -> None:
         _legal("EXECUTOR", self.EXECUTOR, ("django_q", "inline", "none"))
         _legal("HISTORY_MISMATCH", self.HISTORY_MISMATCH, ("interrupt", "fail"))
+        _legal("HANDLE_QUERIES", self.HANDLE_QUERIES, ("", "error", "warn", "allow"))
         _legal(
             "ON_COMPENSATION_FAILURE",
             self.ON_COMPENSATION_FAILURE,

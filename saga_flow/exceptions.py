@@ -25,7 +25,7 @@ Every error that Saga Flow raises::
     ├── DefiniteFailure           stored facts that nothing can mend
     ├── RunNotFound  RunNotCommitted  ObservationTimeout
     ├── InvalidFilter  InvalidCursor
-    ├── NotInStep  NotInWorkflow  InsideTransaction
+    ├── NotInStep  NotInWorkflow  InsideTransaction  QueryInHandle
     └── DefinitionError           refused where it is written
         ├── DuplicateName  UnknownOption  UnknownDefinition  InvalidName
         ├── WrongArguments  Unserialisable  PayloadTooLarge
@@ -259,6 +259,10 @@ class NotInWorkflow(SagaFlowError):
 
 class InsideTransaction(SagaFlowError):
     """A pass can't be driven inside an open transaction of the host."""
+
+
+class QueryInHandle(SagaFlowError):
+    """``handle()`` made a database query of its own."""
 
 
 class DefinitionError(SagaFlowError):

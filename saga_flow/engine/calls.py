@@ -9,6 +9,7 @@ from typing import Any
 from saga_flow import conf
 from saga_flow.engine import steps, values, waits
 from saga_flow.engine.passes import Pass
+from saga_flow.engine.watching import Watch, engine_call
 from saga_flow.records import RunInfo, SignalCall, StepCall
 from saga_flow.serialization import codec
 from saga_flow.states import SideEffectKind
@@ -18,22 +19,27 @@ from saga_flow.store import history
 class Calls:
     """The engine calls of one pass."""
 
-    def __init__(self, pass_: Pass) -> None:
+    def __init__(self, pass_: Pass, watch: Watch) -> None:
         self._pass = pass_
+        self.watch = watch
 
     @property
     def info(self) -> RunInfo:
         return self._pass.info
 
+    @engine_call
     def step(self, call: StepCall, /) -> Any:
         return steps.step(self._pass, call)
 
+    @engine_call
     def wait_signal(self, call: SignalCall, /) -> Any:
         return waits.wait_signal(self._pass, call)
 
+    @engine_call
     def sleep(self, duration: timedelta | None, until: datetime | None, /) -> None:
         waits.sleep(self._pass, duration, until)
 
+    @engine_call
     def side_effect(
         self,
         kind: SideEffectKind,
@@ -45,14 +51,17 @@ class Calls:
         made = self._pass.now if kind is SideEffectKind.NOW else factory
         return values.side_effect(self._pass, kind, key, made, annotation)
 
+    @engine_call
     def interrupt(self, reason: str, annotation: Any, /) -> Any:
         return waits.interrupt(self._pass, reason, annotation)
 
+    @engine_call
     def tag(self, key: str, value: str, /) -> None:
         self._pass.still_going()
         if not self._pass.replaying:
             self._pass.pending.tags[key] = value
 
+    @engine_call
     def memo(self, values: dict[str, Any], /) -> None:
         self._pass.still_going()
         if self._pass.replaying:
@@ -63,6 +72,7 @@ class Calls:
             merged, what="memo", limit=conf.get().MAX_PAYLOAD_BYTES
         )
 
+    @engine_call
     def summary(self, text: str, /) -> None:
         self._pass.still_going()
         self._pass.said = text

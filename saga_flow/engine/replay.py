@@ -16,6 +16,7 @@ from saga_flow.engine.unwinding import (
     Returned,
     Unwind,
 )
+from saga_flow.engine.watching import Watch
 from saga_flow.exceptions import (
     DefiniteFailure,
     PayloadNotDecodable,
@@ -70,10 +71,12 @@ def _called(
     pass_: Pass, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, BaseException]:
     workflow = None
+    watch = Watch(pass_.claim.workflow_name)
     try:
-        workflow = cls()
-        workflow._bind(Calls(pass_))
-        value = workflow.handle(*args, **kwargs)
+        with watch.on():
+            workflow = cls()
+            workflow._bind(Calls(pass_, watch))
+            value = workflow.handle(*args, **kwargs)
         pass_.still_going()
         pass_.check_end()
     except Unwind as unwind:
