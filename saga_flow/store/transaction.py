@@ -83,14 +83,14 @@ def savepoint_for_body() -> Iterator[None]:
     where each of its statements had committed.
     """
     wrapper = dialect.connection()
-    point = transaction.savepoint(using=wrapper.alias)
+    point = wrapper.savepoint()
     try:
         yield
     except DatabaseError:
-        transaction.savepoint_rollback(point, using=wrapper.alias)
+        wrapper.savepoint_rollback(point)
         wrapper.needs_rollback = False
         raise
-    transaction.savepoint_commit(point, using=wrapper.alias)
+    wrapper.savepoint_commit(point)
 
 
 def end_what_is_left_open() -> bool:
