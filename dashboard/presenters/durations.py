@@ -18,8 +18,10 @@ def took(start: datetime | None, end: datetime | None, now: datetime) -> str:
 
 
 def duration(span: timedelta) -> str:
-    """``0.4 s``, ``36.3 s``, ``4 min 12 s``, ``3 h 05 min`` or ``2 d 4 h``."""
+    """``12 ms``, ``36.3 s``, ``4 min 12 s``, ``3 h 05 min`` or ``2 d 4 h``."""
     seconds = max(span.total_seconds(), 0.0)
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
     if seconds < _MINUTE:
         return f"{seconds:.1f} s"
     whole = int(seconds)

@@ -80,8 +80,8 @@ def test_every_rollback_state_has_a_look() -> None:
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [
-        (-1, "0.0 s"),
-        (0.44, "0.4 s"),
+        (-1, "0 ms"),
+        (0.44, "440 ms"),
         (36.3, "36.3 s"),
         (252, "4 min 12 s"),
         (3 * 3600 + 300, "3 h 05 min"),
