@@ -6,7 +6,7 @@ nor models. docs/authoring.md explains it.
 """
 
 from saga_flow.authoring import flows
-from saga_flow.authoring.action import FAIL, RETRY, Action, action
+from saga_flow.authoring.action import FAIL, INLINE, QUEUE, RETRY, Action, action
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import CONTINUE, STOP, Member, Step
 from saga_flow.authoring.retry import Retry
@@ -62,6 +62,7 @@ from saga_flow.exceptions import (
 )
 from saga_flow.records import (
     Answer,
+    Dispatch,
     Duplicate,
     LostWorker,
     Principal,
@@ -74,6 +75,8 @@ from saga_flow.states import ActionStatus, ClosedReason, CompensationState, Flow
 __all__ = [
     "CONTINUE",
     "FAIL",
+    "INLINE",
+    "QUEUE",
     "RESULT",
     "RETRY",
     "STOP",
@@ -95,6 +98,7 @@ __all__ = [
     "ConflictError",
     "DefiniteFailure",
     "DefinitionError",
+    "Dispatch",
     "Duplicate",
     "DuplicateInstance",
     "DuplicateName",

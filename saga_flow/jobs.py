@@ -34,8 +34,14 @@ def drive(run_id: str) -> None:
 
 
 def perform(step_id: str) -> None:
-    """Perform a queued step."""
-    _do(f"step {step_id}", lambda: steps.perform(int(step_id)))
+    """Perform a queued step, then drive its run on if that is due."""
+    _do(f"step {step_id}", lambda: _perform(int(step_id)))
+
+
+def _perform(step: int) -> None:
+    run = steps.perform(step)
+    if run is not None:
+        passes.drive(run)
 
 
 def undo(compensation_id: str) -> None:

@@ -24,8 +24,8 @@ from saga_flow import registry
 from saga_flow.authoring.annotations import returned
 from saga_flow.authoring.retry import Retry
 from saga_flow.exceptions import DefinitionError, UnknownOption
-from saga_flow.names import identifier, suggestion
-from saga_flow.records import LostWorker, StepRule
+from saga_flow.names import MAX_QUEUE, identifier, suggestion
+from saga_flow.records import Dispatch, LostWorker, StepRule
 from saga_flow.serialization import encode
 
 P = ParamSpec("P")
@@ -33,6 +33,8 @@ R = TypeVar("R")
 
 RETRY: Final = LostWorker.RETRY
 FAIL: Final = LostWorker.FAIL
+INLINE: Final = Dispatch.INLINE
+QUEUE: Final = Dispatch.QUEUE
 
 
 class ActionOptions(TypedDict, total=False):
@@ -42,6 +44,8 @@ class ActionOptions(TypedDict, total=False):
     aliases: Sequence[str]
     retry: Retry
     lost_worker: LostWorker
+    dispatch: Dispatch
+    queue: str
     optional: bool
     fallback: Any
     compensate: Action[..., Any]
@@ -49,13 +53,16 @@ class ActionOptions(TypedDict, total=False):
 
 _OPTIONS: Final = frozenset(ActionOptions.__annotations__)
 _OF_THE_DEFINITION: Final = frozenset({"name", "aliases"})
+_JOBS: Final = frozenset({"dispatch", "queue"})
+_LEGAL: Final[Mapping[type[Any], str]] = {
+    LostWorker: "RETRY or FAIL",
+    Dispatch: "INLINE or QUEUE",
+}
 _LATER: Final = frozenset(
     {
         "atomic",
-        "dispatch",
         "expires_in",
         "heartbeat_timeout",
-        "queue",
         "redact",
         "timeout",
     }
@@ -277,13 +284,32 @@ def _rule(options: Mapping[str, Any], base: StepRule, what: str) -> StepRule:
         changes["retry"] = _instance(options, "retry", Retry, what).rule()
     if "lost_worker" in options:
         changes["lost_worker"] = _instance(options, "lost_worker", LostWorker, what)
-    return replace(base, **changes)
+    rule = replace(base, **changes)
+    return _dispatched(options, rule, what) if options.keys() & _JOBS else rule
+
+
+def _dispatched(options: Mapping[str, Any], rule: StepRule, what: str) -> StepRule:
+    """*rule* with who performs the step; who performs it inline drops its queue."""
+    dispatch = rule.dispatch
+    if "dispatch" in options:
+        dispatch = _instance(options, "dispatch", Dispatch, what)
+    if "queue" not in options:
+        kept = rule.queue if dispatch is QUEUE else ""
+        return replace(rule, dispatch=dispatch, queue=kept)
+    queue = identifier(options["queue"], what=f"{what}(queue=...)", limit=MAX_QUEUE)
+    if dispatch is not QUEUE:
+        raise DefinitionError(
+            f"{what}(queue={queue!r}) is where the job of a queued step goes, and this "
+            "one is performed by the pass that reaches it; add dispatch=QUEUE, or "
+            "leave queue out."
+        )
+    return replace(rule, dispatch=dispatch, queue=queue)
 
 
 def _instance(options: Mapping[str, Any], key: str, kind: type[Any], what: str) -> Any:
     value = options[key]
     if not isinstance(value, kind):
-        legal = "RETRY or FAIL" if kind is LostWorker else f"a {kind.__name__}(...)"
+        legal = _LEGAL.get(kind, f"a {kind.__name__}(...)")
         raise DefinitionError(f"{what}({key}={value!r}) takes {legal}.")
     return value
 

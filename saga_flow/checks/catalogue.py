@@ -212,7 +212,8 @@ UNKNOWN_CLUSTER: Final = Problem(
 )
 UNSERVED_QUEUE: Final = Problem(
     "W016",
-    "A queue that a workflow or SAGA_FLOW['QUEUE'] names and no cluster serves",
+    "A queue that a workflow, an action or SAGA_FLOW['QUEUE'] names and no cluster "
+    "serves",
     "Add the queue to Q_CLUSTER['ALT_CLUSTERS'] and start a cluster for it, or "
     "correct the name.",
 )

@@ -192,6 +192,11 @@ def _queues(options: conf.Settings) -> dict[str, str]:
         for each in registry.workflows()
         if each.queue
     }
+    named |= {
+        f"action {each.name}": each.rule.queue
+        for each in registry.actions()
+        if each.rule.queue
+    }
     if options.QUEUE:
         named["SAGA_FLOW['QUEUE']"] = options.QUEUE
     return named

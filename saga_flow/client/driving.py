@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
-from saga_flow import pulse
+from saga_flow import clock, conf, pulse
 from saga_flow.engine import drive as engine
-from saga_flow.store import history, starts, transaction
+from saga_flow.engine import perform
+from saga_flow.store import dialect, history, starts, transaction, wake
 
 
 def drive(run_id: UUID) -> None:
     """
     Drive the run here until it has ended or waits for something.
 
+    Its queued steps are performed here too, unless a worker has taken one first.
     Raises InsideTransaction when the caller has a transaction open.
     """
     transaction.refuse_inside("run_sync() was called")
-    before: tuple[object, ...] | None = None
+    before: history.Progress | None = None
     with pulse.beating():
         while True:
             engine.drive(run_id)
             now = history.progress(run_id)
-            if now is None or not now[0] or now == before:
+            if now is None or now == before:
+                return
+            if not now.is_due and not (now.awaits_step and _perform(run_id)):
                 return
             before = now
+
+
+def _perform(run_id: UUID) -> bool:
+    """Perform the step that *run_id* waits for, if it is due or will be very soon."""
+    found = wake.next_step(run_id)
+    if found is None:
+        return False
+    step, available_at = found
+    if available_at is not None:
+        remaining = available_at - dialect.read_now()
+        if remaining > conf.get().PAUSE_IN_PASS:
+            return False
+        if remaining > timedelta():
+            clock.pause(remaining.total_seconds())
+    perform.perform(step)
+    return True
 
 
 def uncommitted(run_id: UUID) -> bool:

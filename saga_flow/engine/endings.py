@@ -112,10 +112,7 @@ def _reload_or_end(pass_: Pass) -> bool | Claim:
     if inbox == claim.inbox:
         return _outdone(pass_)
     kept = without_waits(pass_.pending.gathered())
-    waits = len(pass_.pending.markers) + sum(
-        not timer.fired for timer in pass_.pending.timers
-    )
-    position = max(pass_.ordinal - waits, pass_.position)
+    position = max(pass_.ordinal - pass_.pending.waits, pass_.position)
     if kept.empty:
         return replace(
             claim,

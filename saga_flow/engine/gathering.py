@@ -9,6 +9,7 @@ from saga_flow.records import (
     Line,
     NewMarker,
     NewSideEffect,
+    NewStep,
     NewTimer,
     Outcome,
     TakenSignal,
@@ -27,10 +28,17 @@ class Gathering:
     fired: list[int] = field(default_factory=list)
     timers: list[NewTimer] = field(default_factory=list)
     markers: list[NewMarker] = field(default_factory=list)
+    steps: list[NewStep] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
     memo: str | None = None
     summary: str | None = None
     lines: list[Line] = field(default_factory=list)
+
+    @property
+    def waits(self) -> int:
+        """How many ordinals nothing but a suspension records."""
+        unfired = sum(not timer.fired for timer in self.timers)
+        return unfired + len(self.markers) + len(self.steps)
 
     def gathered(self) -> Gathered:
         """All of it, frozen."""
@@ -43,6 +51,7 @@ class Gathering:
             fired=tuple(self.fired),
             timers=tuple(self.timers),
             markers=tuple(self.markers),
+            steps=tuple(self.steps),
             tags=dict(self.tags),
             memo=self.memo,
             summary=self.summary,
@@ -58,6 +67,10 @@ def new_ordinals(gathered: Gathered) -> int:
 
 
 def without_waits(gathered: Gathered) -> Gathered:
-    """All but new wait-markers and timers: what holds whatever arrives meanwhile."""
+    """
+    What holds whatever arrives meanwhile.
+
+    All but new wait-markers, timers and queued steps, which only a suspension writes.
+    """
     timers = tuple(timer for timer in gathered.timers if timer.fired)
-    return replace(gathered, markers=(), timers=timers)
+    return replace(gathered, markers=(), timers=timers, steps=())

@@ -172,7 +172,9 @@ def lost_outcome(
     *, sequence: int, name: str, attempt: int, token: int, queued: bool = False
 ) -> Outcome:
     """The outcome of a step that the death of its worker has ended."""
-    failure = failure_of(WorkerLost(f"The worker of attempt {attempt} died in it."))
+    # the claim that found a queued step's worker dead has counted itself
+    died = attempt - 1 if queued else attempt
+    failure = failure_of(WorkerLost(f"The worker of attempt {died} died in it."))
     return Outcome(
         sequence=sequence,
         name=name,
@@ -200,28 +202,35 @@ def context_of(
     )
 
 
-def perform(step_id: int) -> None:
+def perform(step_id: int) -> UUID | None:
     """
     The job of a queued step: claim it, run its body, record what became of it.
 
-    A stale hint changes nothing. Raises only an order to leave.
+    Returns the run if it may go on now and nobody was told so: whoever called is to
+    drive it. A stale hint changes nothing. Raises only an order to leave.
     """
     claimed = claims.claim_step(step_id, workers.ensure())
     if claimed is None:
-        return
+        return None
     run_id, step = claimed
+    run = history.identity_at_work(run_id)
     with holdings.holding("step", str(step_id), step.token):
-        outcome, leave = _perform(run_id, step)
+        outcome, leave = _perform(run_id, run.instance_id, step)
+        # a worker that serves another queue than the run's hands the run back
+        here = leave is None and step.queue in ("", run.queue)
         recovery.insist(
-            lambda: outcomes.record(run_id, outcome, planning.plan_one),
+            lambda: outcomes.record(run_id, outcome, planning.plan_one, here=here),
             lambda: outcomes.is_recorded(run_id, outcome),
             f"run={run_id} step={step.sequence}",
         )
     if leave is not None:
         raise leave
+    return run_id if here else None
 
 
-def _perform(run_id: UUID, step: StepFacts) -> tuple[Outcome, SystemExit | None]:
+def _perform(
+    run_id: UUID, instance_id: str, step: StepFacts
+) -> tuple[Outcome, SystemExit | None]:
     rule = load_rule(step.options)
     if step.lost_attempts and given_up_on(rule, step.lost_attempts):
         lost = lost_outcome(
@@ -241,9 +250,7 @@ def _perform(run_id: UUID, step: StepFacts) -> tuple[Outcome, SystemExit | None]
             attempt=step.attempt,
             lost_attempts=step.lost_attempts,
             token=step.token,
-            context=context_of(
-                run_id, history.instance_of(run_id), step.sequence, step.attempt
-            ),
+            context=context_of(run_id, instance_id, step.sequence, step.attempt),
             now=dialect.read_now,
             has_undo=bool(step.undo_name),
             queued=True,

@@ -12,6 +12,7 @@ from saga_flow.engine.passes import Pass
 from saga_flow.engine.unwinding import Outdone, Suspended
 from saga_flow.exceptions import ActionExpired, ActionFailed
 from saga_flow.records import (
+    Dispatch,
     Line,
     NewStep,
     Outcome,
@@ -106,6 +107,10 @@ def _give_up(pass_: Pass, sequence: int, name: str) -> None:
 def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
     """The frontier: record the step as running, with the outcome in hand."""
     pass_.check_right()
+    if call.rule.dispatch is Dispatch.QUEUE:
+        new = NewStep(sequence=ordinal, call=call, status=ActionStatus.PENDING)
+        pass_.pending.steps.append(new)
+        raise pass_.leave(Suspended(_waits_for(ordinal, call.name)))
     claim = pass_.claim
     new = NewStep(
         sequence=ordinal, call=call, status=ActionStatus.RUNNING, token=claim.epoch
@@ -126,7 +131,8 @@ def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
 def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
     """A step without an outcome: another attempt is due, or will be."""
     if recorded.queued:
-        raise pass_.leave(Suspended(_waits_for(recorded)))
+        waits = _waits_for(recorded.sequence, recorded.name)
+        raise pass_.leave(Suspended(waits))
     body = _Body(
         call=call,
         sequence=recorded.sequence,
@@ -150,12 +156,13 @@ def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
     return _again(pass_, body, last)
 
 
-def _waits_for(recorded: StepFacts) -> Wait:
+def _waits_for(sequence: int, name: str) -> Wait:
+    """For the job of a queued step: its outcome makes the run due."""
     return Wait(
         wake_at=None,
         kind="step",
-        name=recorded.name,
-        reason=f"waiting for step {recorded.sequence} ({recorded.name})",
+        name=name,
+        reason=f"waiting for step {sequence} ({name})",
     )
 
 

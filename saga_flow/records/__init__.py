@@ -43,6 +43,7 @@ from saga_flow.records.requests import (
     Wanted,
 )
 from saga_flow.records.rules import (
+    Dispatch,
     Duplicate,
     LostWorker,
     RetryRule,
@@ -55,6 +56,7 @@ __all__ = [
     "Answer",
     "ChildFacts",
     "Claim",
+    "Dispatch",
     "Duplicate",
     "Facts",
     "Gathered",

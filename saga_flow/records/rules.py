@@ -17,6 +17,16 @@ class LostWorker(StrEnum):
     """The step fails, marked in doubt."""
 
 
+class Dispatch(StrEnum):
+    """Who performs a step; either way it leaves the same outcome."""
+
+    INLINE = "inline"
+    """The pass that reached it."""
+
+    QUEUE = "queue"
+    """A job of its own."""
+
+
 class UndoPolicy(StrEnum):
     """What an undo that failed for good does to the rollback."""
 
@@ -54,7 +64,9 @@ class StepRule:
 
     retry: RetryRule = field(default_factory=RetryRule)
     lost_worker: LostWorker = LostWorker.RETRY
+    dispatch: Dispatch = Dispatch.INLINE
     queue: str = ""
+    """Where the job of a queued step goes; empty: to its run's queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import models
+from django.db import DatabaseError, models
 
 from saga_flow.models import ActionRun, FlowEvent, FlowRun, Worker
 from saga_flow.records import Claim, Line, StepFacts
 from saga_flow.states import LIVE_WORKER, ActionStatus, FlowStatus
 from saga_flow.store import dialect, guards, history, journal
 from saga_flow.store.dialect import Binding, Sql
+from saga_flow.store.gathered import attempt_row
 from saga_flow.store.sql import RunUpdate, announce, guard, run_statement
 from saga_flow.store.sql import run_update as guard_text
-from saga_flow.store.transaction import Refused, atomic, retried
+from saga_flow.store.transaction import Refused, atomic, in_test_case, retried
 
 _READ: Final = (
     "lease_epoch",
@@ -180,15 +182,25 @@ def claim_step(step: int, owner: UUID) -> tuple[UUID, StepFacts] | None:
     )
     if row is None:
         return None
-    run, sequence = row
+    (run, sequence), token = row, new_token()
     try:
-        return retried(lambda: _claim_step(run, sequence, owner))
+        return retried(lambda: _claim_step(run, sequence, owner, token))
     except Refused:
         return None
+    except DatabaseError:
+        if in_test_case():
+            raise
+        # a commit of unknown result: nobody else can have written this token
+        dialect.connection().close_if_unusable_or_obsolete()
+        found = history.step(run, sequence)
+        if found.token != token:
+            raise
+        return run, found
 
 
-def _claim_step(run: UUID, sequence: int, owner: UUID) -> tuple[UUID, StepFacts]:
-    token = new_token()
+def _claim_step(
+    run: UUID, sequence: int, owner: UUID, token: int
+) -> tuple[UUID, StepFacts]:
     with atomic():
         guard(
             RunUpdate(
@@ -200,30 +212,28 @@ def _claim_step(run: UUID, sequence: int, owner: UUID) -> tuple[UUID, StepFacts]
                 },
             )
         )
-        changed = _claimable(run, sequence).update(
-            lost_attempts=models.Case(
-                models.When(
-                    status=ActionStatus.RUNNING, then=models.F("lost_attempts") + 1
-                ),
-                default=models.F("lost_attempts"),
-                output_field=models.PositiveIntegerField(),
-            ),
-            status=ActionStatus.RUNNING,
-            attempt=models.F("attempt") + 1,
-            token=token,
-            worker=owner,
-            available_at=None,
-            started_at=dialect.read_now(),
-        )
+        before = history.step(run, sequence)
+        lost = before.status is ActionStatus.RUNNING
+        taken: dict[str, Any] = {
+            "status": ActionStatus.RUNNING,
+            "attempt": before.attempt + 1,
+            "lost_attempts": before.lost_attempts + (1 if lost else 0),
+            "token": token,
+            "worker": owner,
+            "available_at": None,
+            "started_at": dialect.read_now(),
+        }
+        changed = _claimable(run, sequence).update(**taken, repairs=0, repair_at=None)
         if changed != 1:
             raise Refused
-        step = history.step(run, sequence)
+        if lost:
+            run_statement(run, attempt_row(run, sequence, before.attempt, "lost"))
         line = journal.line(
-            "action.started", sequence, name=step.name, attempt=step.attempt
+            "action.started", sequence, name=before.name, attempt=before.attempt + 1
         )
         for statement in journal.insert(run, (line,)):
             run_statement(run, statement)
-    return run, step
+    return run, replace(before, **taken)
 
 
 def _claimable(run: UUID, sequence: int) -> models.QuerySet[ActionRun]:

@@ -26,6 +26,7 @@ from saga_flow.records import (
 )
 from saga_flow.states import ActionStatus, SignalStatus, TimerStatus
 from saga_flow.store import dialect, journal
+from saga_flow.store.hints import SENT
 from saga_flow.store.options import dump_rule
 from saga_flow.store.sql import Insert, Statement, Update
 
@@ -317,9 +318,8 @@ def new_markers(claim: Claim, gathered: Gathered) -> Insert:
 
 def new_steps(claim: Claim, steps: Sequence[NewStep]) -> Insert:
     """Steps at their ordinals: claimed at once, or waiting for a job."""
-    return Insert(
-        model=ActionRun, rows=[_step_row(claim, step.call, step) for step in steps]
-    )
+    rows = [_step_row(claim, step.call, step) for step in steps]
+    return Insert(model=ActionRun, rows=rows)
 
 
 def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
@@ -348,7 +348,9 @@ def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
         "undo_policy": undo.policy if undo else "",
         "undo_on_own_failure": bool(undo and undo.on_own_failure),
         "cycle": 0,
-        "repairs": 0,
+        # the job of a queued step is sent in the same transaction
+        "repairs": 0 if inline else SENT,
+        "repair_at": None if inline else now,
         "created_at": now,
         "started_at": now if inline else None,
     }

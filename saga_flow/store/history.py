@@ -51,6 +51,18 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run has come, and whether it has something to do."""
+
+    is_due: bool
+    awaits_step: bool
+    """Whether a queued step has to be performed before it goes on."""
+
+    passes: int
+    history_seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """A run's status and what else decides whether it can be driven."""
 
@@ -121,17 +133,17 @@ def inbox(run: UUID) -> int:
     return runs.values_list("inbox", flat=True).get(pk=run)
 
 
-def instance_of(run: UUID) -> str:
-    """The instance id of *run*."""
-    runs = FlowRun.objects.using(dialect.alias())
-    return runs.values_list("instance_id", flat=True).get(pk=run)
-
-
 def identity(run: UUID) -> Identity | None:
     """Who *run* is, or None if it is gone."""
     runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
     found = runs.values("instance_id", "queue").first()
     return None if found is None else Identity(**found)
+
+
+def identity_at_work(run: UUID) -> Identity:
+    """Who *run* is, of which the caller has claimed something: it is there."""
+    runs = FlowRun.objects.using(dialect.alias())
+    return Identity(**runs.values("instance_id", "queue").get(pk=run))
 
 
 def contract(run: UUID) -> str:
@@ -140,16 +152,21 @@ def contract(run: UUID) -> str:
     return runs.values_list("contract", flat=True).get(pk=run)
 
 
-def progress(run: UUID) -> tuple[bool, int, int] | None:
-    """Whether *run* has work due now, and how far it has come; None if it is gone."""
+def progress(run: UUID) -> Progress | None:
+    """How far *run* has come and what it has to do; None if it is gone."""
     runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
-    row = runs.values_list("status", "wake_at", "passes", "history_seq").first()
+    row = runs.values("status", "wake_at", "wait_kind", "passes", "history_seq").first()
     if row is None:
         return None
-    status, wake_at, passes, history_seq = row
+    status, wake_at = row["status"], row["wake_at"]
     drivable = {*MAY_START_WORK, FlowStatus.CANCELLING}
     is_due = wake_at is not None and wake_at <= dialect.read_now()
-    return status in drivable and is_due, passes, history_seq
+    return Progress(
+        is_due=status in drivable and is_due,
+        awaits_step=status in MAY_START_WORK and row["wait_kind"] == "step",
+        passes=row["passes"],
+        history_seq=row["history_seq"],
+    )
 
 
 def memo(run: UUID) -> str:

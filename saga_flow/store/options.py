@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from saga_flow.records import LostWorker, RetryRule, StepRule
+from saga_flow.records import Dispatch, LostWorker, RetryRule, StepRule
 
 
 @lru_cache(maxsize=1024)
@@ -28,6 +28,8 @@ def dump_rule(rule: StepRule) -> str:
         data["non_retryable"] = list(retry.non_retryable)
     if retry.retry_on:
         data["retry_on"] = list(retry.retry_on)
+    if rule.dispatch is not Dispatch.INLINE:
+        data["dispatch"] = rule.dispatch.value
     if rule.queue:
         data["queue"] = rule.queue
     return json.dumps(data, separators=(",", ":"))
@@ -49,6 +51,7 @@ def load_rule(text: str) -> StepRule:
             retry_on=tuple(data.get("retry_on", ())),
         ),
         lost_worker=LostWorker(data["lost_worker"]),
+        dispatch=Dispatch(data.get("dispatch", Dispatch.INLINE)),
         queue=data.get("queue", ""),
     )
 

@@ -23,23 +23,25 @@ from saga_flow.store.undos import PlanOne
 _WOKEN: Final = OPEN - {FlowStatus.PENDING, FlowStatus.INTERRUPTED}
 
 
-def record(run: UUID, held: Outcome, plan_one: PlanOne) -> bool:
+def record(run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool = False) -> bool:
     """
     Row 6: record *held* under its own claim, whoever drives the run now.
+
+    *here*: whoever calls drives the run afterwards, so that no job is sent for it.
 
     Returns whether it was recorded. Refused when the run is closed, or when the
     attempt was settled or superseded: then it is journalled (row 7), and a success
     is listed as needing attention.
     """
     try:
-        retried(lambda: _record(run, held, plan_one))
+        retried(lambda: _record(run, held, plan_one, here=here))
     except Refused:
         refuse(run, held)
         return False
     return True
 
 
-def _record(run: UUID, held: Outcome, plan_one: PlanOne) -> None:
+def _record(run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool) -> None:
     now = dialect.now()
     woken = literal(_WOKEN if _decides(held) else {FlowStatus.CANCELLING})
     with atomic():
@@ -62,9 +64,9 @@ def _record(run: UUID, held: Outcome, plan_one: PlanOne) -> None:
         status, queue, is_free = _standing(run)
         if status is FlowStatus.CANCELLING and held.succeeded and held.has_undo:
             undos.extend(run, history.step(run, held.sequence), plan_one)
-        if not _decides(held):
+        if not _decides(held) and status is not FlowStatus.CANCELLING:
             _try_again(run, held, queue)
-        elif is_free and status in _WOKEN:
+        elif is_free and status in _WOKEN and not here:
             outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=queue))
 
 

@@ -7,6 +7,7 @@ The window between two hints for one row doubles with each that led to nothing.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -97,6 +98,19 @@ def free_steps(run: UUID) -> list[int]:
     """Queued steps of *run* that were begun and that nobody alive executes."""
     rows = _of_open_runs().filter(run=run, status=ActionStatus.RUNNING)
     return list(rows.values_list("pk", flat=True))
+
+
+def next_step(run: UUID) -> tuple[int, datetime | None] | None:
+    """
+    The queued step of *run* to be performed next, and when; None: there is none.
+
+    Without a time it is one whose worker is dead, which has no other to wait for.
+    """
+    owed = Q(status=ActionStatus.PENDING) | (
+        Q(status=ActionStatus.RUNNING) & free("worker")
+    )
+    rows = steps().filter(owed, run=run, queued=True)
+    return rows.order_by("sequence").values_list("pk", "available_at").first()
 
 
 def wake_step(step: int) -> bool:

@@ -15,7 +15,7 @@ from saga_flow.authoring.start import Handles, Start
 from saga_flow.exceptions import RunNotFound
 from saga_flow.queries import FlowFilter
 from saga_flow.records import Snapshot, Target
-from saga_flow.states import MAY_START_WORK, FlowStatus
+from saga_flow.states import MAY_START_WORK, ActionStatus, FlowStatus
 from saga_flow.testing.time import move_to, standing_still
 
 P = ParamSpec("P")
@@ -102,7 +102,7 @@ def _skip(run_id: UUID) -> None:
     while (run := _read(run_id)) is not None and run.history_seq != before:
         before = run.history_seq
         due = _due_at(run)
-        if due is None or run.wait_kind in _NOT_FOR_A_CLOCK:
+        if due is None or not _waits_for_a_clock(run):
             return
         move_to(due)
         client.drive(run_id)
@@ -127,7 +127,7 @@ def _next(stuck: set[tuple[UUID, int]], *, skip_time: bool) -> Snapshot | None:
         (due, run.created_at, run)
         for due, run in _scheduled()
         if (run.run_id, run.history_seq) not in stuck
-        and (due <= now or (skip_time and run.wait_kind not in _NOT_FOR_A_CLOCK))
+        and (due <= now or (skip_time and _waits_for_a_clock(run)))
     ]
     return min(waiting, key=lambda each: each[:2])[2] if waiting else None
 
@@ -141,7 +141,22 @@ def _scheduled() -> Iterator[tuple[datetime, Snapshot]]:
 
 def _due_at(run: Snapshot) -> datetime | None:
     """When there is something to do for the run: its work, or its deadline's."""
-    times = [run.wake_at]
+    times = [run.wake_at, _step_due_at(run)]
     if run.status in MAY_START_WORK:
         times.append(run.expires_at)
     return min((each for each in times if each is not None), default=None)
+
+
+def _waits_for_a_clock(run: Snapshot) -> bool:
+    """Whether time alone brings what the run waits for."""
+    if run.wait_kind == "step":
+        return _step_due_at(run) is not None
+    return run.wait_kind not in _NOT_FOR_A_CLOCK
+
+
+def _step_due_at(run: Snapshot) -> datetime | None:
+    """When the queued step that the run waits for is to be tried."""
+    if run.wait_kind != "step" or run.status not in MAY_START_WORK:
+        return None
+    owed = (s for s in queries.steps(run.run_id) if s.status is ActionStatus.PENDING)
+    return next((step.available_at for step in owed if step.queued), None)

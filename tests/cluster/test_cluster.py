@@ -14,7 +14,14 @@ from saga_flow.states import LIVE_WORKER, FlowStatus, WorkerStatus
 from tests.cluster import harness
 from tests.support.eventually import eventually
 from tests.zoo import gate
-from tests.zoo.workflows import Asking, Gated, Napping, RolledBack, Straight
+from tests.zoo.workflows import (
+    Asking,
+    Gated,
+    GatedElsewhere,
+    Napping,
+    RolledBack,
+    Straight,
+)
 
 # Real processes see only what is committed.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,6 +72,28 @@ def test_a_worker_killed_in_mid_step_is_followed_by_another(tmp_path: Path) -> N
     assert (step.attempt, step.lost_attempts) == (2, 1)
     assert harness.effects("gated") == [("before", 1), ("gate", 2), ("after", 1)]
     assert Worker.objects.get(pid=victim).status == WorkerStatus.LOST
+
+
+def test_a_worker_killed_in_a_queued_step_is_followed_by_another(
+    tmp_path: Path,
+) -> None:
+    with harness.running(tmp_path) as cluster:
+        run = GatedElsewhere.using(instance_id="gated").start("gate")
+        victim = harness.await_held(cluster, "gate")
+        # nobody drives the run meanwhile
+        harness.await_status(cluster, run.run_id, FlowStatus.WAITING)
+        os.kill(victim, signal.SIGKILL)
+
+        harness.await_held(
+            cluster, "gate", within=BACK_IN_OTHER_HANDS, but=frozenset({victim})
+        )
+        gate.release(tmp_path, "gate")
+
+        row = harness.await_status(cluster, run.run_id)
+    assert row.status == FlowStatus.COMPLETED
+    step = ActionRun.objects.get(run=run.run_id, sequence=1)
+    assert (step.attempt, step.lost_attempts) == (2, 1)
+    assert harness.effects("gated") == [("before", 1), ("gate", 2), ("after", 1)]
 
 
 def test_a_worker_killed_in_mid_undo_is_followed_by_another(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from saga_flow import Workflow
+from saga_flow import QUEUE, Workflow
 from tests.zoo.actions import decline, hold, note, take_back, take_back_at_gate
 
 
@@ -35,6 +35,22 @@ class Gated(Workflow):
         """Note, stay at the gate, note."""
         self.action(note, "before").run()
         self.action(hold, gate).run()
+        self.action(note, "after").run()
+        return gate
+
+
+class GatedElsewhere(Workflow):
+    """A step with a job of its own that a gate holds, between two without."""
+
+    class Meta:
+        """Its name."""
+
+        name = "zoo.gated_elsewhere"
+
+    def handle(self, gate: str) -> str:
+        """Note, stay at the gate in another job, note."""
+        self.action(note, "before").run()
+        self.action(hold.using(dispatch=QUEUE), gate).run()
         self.action(note, "after").run()
         return gate
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
-from saga_flow import RESULT, Retry, Workflow, action, current_step, flows
+from saga_flow import QUEUE, RESULT, Retry, Workflow, action, current_step, flows
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import CONTINUE, STOP
 from saga_flow.exceptions import ActionFailed, SignalTimedOut
@@ -432,6 +432,86 @@ class Labelled(Workflow):
         self.summary("done")
 
 
+class OfItsOwn(Workflow):
+    """A step with a job of its own between two that have none."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.of_its_own"
+
+    def handle(self) -> str:
+        """Three steps, and another job of its own at the end."""
+        self.action(note, "before").run()
+        done = self.action(note.using(dispatch=QUEUE), "middle").run()
+        self.action(note, f"after {done}").run()
+        return self.action(note.using(dispatch=QUEUE), "last").run()
+
+
+class OfItsOwnRetried(Workflow):
+    """A step with a job of its own that is tried again at once, and later."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.of_its_own_retried"
+
+    def handle(self) -> str:
+        """Falter at once, then for long."""
+        at_once = falter.using(dispatch=QUEUE, retry=Retry(attempts=3))
+        self.action(at_once, "first", 2).run()
+        later = falter.using(dispatch=QUEUE, retry=Retry(attempts=2, delay=LONG))
+        return self.action(later, "second", 1).run()
+
+
+class OfItsOwnFailed(Workflow):
+    """A step with a job of its own fails; what was done is undone."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.of_its_own_failed"
+
+    def handle(self) -> None:
+        """Fail at the end, and undo the failed step too."""
+        self.action(note, "book").compensate_with(take_back, "book", RESULT).run()
+        charge = self.action(note.using(dispatch=QUEUE), "charge")
+        charge.compensate_with(take_back, "charge", RESULT).run()
+        last = self.action(decline.using(dispatch=QUEUE), "last")
+        last.compensate_with(take_back, "last").compensate_on_own_failure().run()
+
+
+class OfItsOwnOptional(Workflow):
+    """A step with a job of its own that may fail."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.of_its_own_optional"
+
+    def handle(self) -> str:
+        """Go on with the fallback."""
+        extra = self.action(decline.using(dispatch=QUEUE), "extra")
+        got = extra.optional("nothing").run()
+        self.action(note, f"with {got}").run()
+        return str(got)
+
+
+class OfItsOwnLater(Workflow):
+    """A step with a job of its own that waits for its second try."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.of_its_own_later"
+
+    def handle(self) -> str:
+        """Falter, for long and more often than anybody waits for."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        later = falter.using(dispatch=QUEUE, retry=Retry(attempts=9, delay=LONG))
+        return self.action(later, "pay", 8).compensate_with(take_back, "pay").run()
+
+
 ALL = (
     Specimen(name="straight", flow=Straight),
     Specimen(name="retried", flow=Retried),
@@ -463,6 +543,14 @@ ALL = (
         name="paused",
         flow=Approved,
         moves=(ask("interrupt"), send("word", "yes"), ask("resume")),
+    ),
+    Specimen(name="of_its_own", flow=OfItsOwn),
+    Specimen(name="of_its_own_retried", flow=OfItsOwnRetried, moves=(later(LONG),)),
+    Specimen(name="of_its_own_failed", flow=OfItsOwnFailed),
+    Specimen(name="of_its_own_optional", flow=OfItsOwnOptional),
+    Specimen(name="of_its_own_cancelled", flow=OfItsOwnLater, moves=(ask("cancel"),)),
+    Specimen(
+        name="of_its_own_compensated", flow=OfItsOwnLater, moves=(ask("compensate"),)
     ),
     Specimen(name="cancelled", flow=Approved, moves=(ask("cancel"),)),
     Specimen(name="compensated", flow=Approved, moves=(ask("compensate"),)),

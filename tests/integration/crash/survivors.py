@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, close_old_connections
+from django.db.models import Q
 
 from saga_flow import clock, holdings, jobs, sweeps
 from saga_flow.authoring.handle import Handle
 from saga_flow.executors import inline
-from saga_flow.models import FlowRun
+from saga_flow.models import ActionRun, FlowRun
 from saga_flow.pulse.janitor import Janitor
-from saga_flow.states import FlowStatus
+from saga_flow.states import ActionStatus, FlowStatus
 from saga_flow.store import repair, workers
 from tests.integration.conformance.specimens import Specimen, handle_of
 from tests.support.faults import Died, Fault
@@ -105,7 +106,15 @@ class Survivors:
         times = [time for time in (run.wake_at, run.expires_at) if time is not None]
         due = any(time <= self._time.now for time in times)
         idle = run.lease_owner is None and run.status != FlowStatus.CANCELLING
-        return idle and not due and not repair.stuck([run.pk])
+        return idle and not due and not self._owes(run) and not repair.stuck([run.pk])
+
+    def _owes(self, run: FlowRun) -> bool:
+        """Whether a queued step is to be performed now, or was begun."""
+        steps = ActionRun.objects.filter(run=run, queued=True)
+        begun = Q(status=ActionStatus.RUNNING)
+        due = Q(status=ActionStatus.PENDING, available_at__lte=self._time.now)
+        may_start = run.status in FlowStatus.may_start_work()
+        return may_start and steps.filter(begun | due).exists()
 
     def _repeat(self, request: Callable[[], object]) -> None:
         """A caller who got no answer asks the same again."""

@@ -12,7 +12,10 @@ import pytest
 
 from saga_flow import (
     FAIL,
+    INLINE,
+    QUEUE,
     DefinitionError,
+    Dispatch,
     DuplicateName,
     InvalidName,
     LostWorker,
@@ -23,6 +26,7 @@ from saga_flow import (
     registry,
 )
 from saga_flow.authoring.action import Action
+from saga_flow.records import StepRule
 
 
 def charge(order_id: str, cents: int) -> str:
@@ -102,8 +106,6 @@ def test_a_name_is_not_for_one_call(option: str) -> None:
         "timeout",
         "expires_in",
         "heartbeat_timeout",
-        "dispatch",
-        "queue",
         "atomic",
         "redact",
     ],
@@ -117,6 +119,43 @@ def test_an_option_that_is_yet_to_come_is_refused(option: str) -> None:
         action(charge).using(**options)
 
 
+def test_a_step_is_performed_by_the_pass_unless_it_is_given_a_job() -> None:
+    assert action(charge).declared.rule.dispatch is INLINE
+
+    with registry.isolated():
+        queued = action(dispatch=QUEUE, queue="hall")(charge)
+        assert queued.declared.rule == StepRule(dispatch=Dispatch.QUEUE, queue="hall")
+        assert registry.action(queued.name).rule == queued.declared.rule
+
+
+def test_using_changes_who_performs_the_step_and_where() -> None:
+    with registry.isolated():
+        queued = action(dispatch=QUEUE, queue="hall")(charge)
+
+    elsewhere = queued.using(queue="yard").declared.rule
+    assert (elsewhere.dispatch, elsewhere.queue) == (QUEUE, "yard")
+    again = queued.using(retry=Retry(attempts=2)).declared.rule
+    assert (again.dispatch, again.queue) == (QUEUE, "hall")
+    # a queue means nothing to a step without a job
+    inline = queued.using(dispatch=INLINE).declared.rule
+    assert (inline.dispatch, inline.queue) == (INLINE, "")
+
+
+def test_a_queue_without_a_job_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"queue='hall'\).*add dispatch=QUEUE"):
+        action(queue="hall")
+    with pytest.raises(DefinitionError, match=r"add dispatch=QUEUE"):
+        action(charge).using(queue="hall")
+    with pytest.raises(DefinitionError, match=r"add dispatch=QUEUE"):
+        action(dispatch=QUEUE)(charge).using(dispatch=INLINE, queue="hall")
+
+
+@pytest.mark.parametrize("queue", ["", "the hall", "x" * 101])
+def test_a_queue_is_an_identifier(queue: str) -> None:
+    with pytest.raises(InvalidName, match=r"@action\(queue=...\)"):
+        action(dispatch=QUEUE, queue=queue)
+
+
 def test_a_misspelt_option_suggests_the_nearest() -> None:
     options: Any = {"retries": 3}
     with pytest.raises(UnknownOption, match=r"'retries'\. Did you mean 'retry'"):
@@ -128,6 +167,7 @@ def test_a_misspelt_option_suggests_the_nearest() -> None:
     [
         ({"retry": 3}, r"retry=3\) takes a Retry\(...\)"),
         ({"lost_worker": "retry"}, "takes RETRY or FAIL"),
+        ({"dispatch": "queue"}, "takes INLINE or QUEUE"),
         ({"optional": "yes"}, "takes a bool"),
         ({"fallback": 0}, "add optional=True"),
         ({"aliases": "shop.old"}, "takes a list of names"),
