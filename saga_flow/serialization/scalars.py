@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -18,13 +18,21 @@ _DURATION: Final = re.compile(
 )
 
 
+def _is_lost(offset: timedelta) -> bool:
+    """Whether Python reads this offset back as none at all."""
+    return timedelta() < abs(offset) < timedelta(seconds=1)
+
+
 def datetime_text(value: datetime) -> str:
     """Return RFC 3339 with microseconds and offset; a zone's name is not kept."""
-    if value.utcoffset() is None:
+    offset = value.utcoffset()
+    if offset is None:
         raise ValueError(
             "it has no time zone, so it names no instant; make it aware "
             "(django.utils.timezone.make_aware)"
         )
+    if _is_lost(offset):
+        value = value.astimezone(UTC)
     return value.isoformat(timespec="microseconds")
 
 
@@ -42,6 +50,9 @@ def time_text(value: time) -> str:
         raise ValueError(
             "the offset of its zone depends on the day; pass a datetime or drop tzinfo"
         )
+    offset = value.utcoffset()
+    if offset is not None and _is_lost(offset):
+        raise ValueError("its offset is less than a second, as no zone's is")
     return value.isoformat(timespec="microseconds")
 
 

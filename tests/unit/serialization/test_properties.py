@@ -46,6 +46,10 @@ texts = st.text(st.characters(exclude_categories=())).filter(is_storable)
 offsets = st.timedeltas(
     min_value=-timedelta(hours=23, minutes=59), max_value=timedelta(hours=23)
 ).map(timezone)
+# Python itself reads an offset of less than a second back as none at all
+kept_offsets = offsets.filter(
+    lambda zone: not timedelta() < abs(zone.utcoffset(None)) < timedelta(seconds=1)
+)
 instants = st.datetimes(
     min_value=datetime(2, 1, 1),  # noqa: DTZ001 - the strategy adds the zone
     max_value=datetime(9998, 12, 31),  # noqa: DTZ001 - likewise
@@ -77,7 +81,7 @@ BY_ANNOTATION: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (bytes, st.binary()),
     (datetime, instants),
     (date, st.dates()),
-    (time, st.times(timezones=st.none() | offsets)),
+    (time, st.times(timezones=st.none() | kept_offsets)),
     (timedelta, st.timedeltas()),
     (Decimal, decimals),
     (UUID, st.uuids()),
@@ -144,3 +148,17 @@ def test_bounded_text_fits_and_is_as_long_as_can_be(text: str, limit: int) -> No
     ):
         assert len(kept.encode()) <= max(limit, 0)
         assert not following or len((kept + following).encode()) > limit
+
+
+TICK = timezone(timedelta(microseconds=1))
+
+
+def test_an_offset_of_less_than_a_second_keeps_its_instant() -> None:
+    value = datetime(2000, 1, 1, tzinfo=TICK)
+
+    assert decode(encode(value, what="it"), datetime) == value
+
+
+def test_a_time_of_day_with_such_an_offset_is_refused() -> None:
+    with pytest.raises(Unserialisable, match="less than a second"):
+        encode(time(tzinfo=TICK), what="it")
