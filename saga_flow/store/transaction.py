@@ -83,7 +83,8 @@ def savepoint_for_body() -> Iterator[None]:
     where each of its statements had committed.
     """
     wrapper = dialect.connection()
-    point = wrapper.savepoint()
+    # never empty inside an atomic block
+    point = wrapper.savepoint() or ""
     try:
         yield
     except DatabaseError:
