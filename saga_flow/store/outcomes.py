@@ -62,7 +62,7 @@ def _record(run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool) -> None:
         for statement in journal.insert(run, (outcome_line(held),)):
             run_statement(run, statement)
         status, queue, is_free = _standing(run)
-        if status is FlowStatus.CANCELLING and held.succeeded and held.has_undo:
+        if status is FlowStatus.CANCELLING and held.has_undo:
             undos.extend(run, history.step(run, held.sequence), plan_one)
         if not _decides(held) and status is not FlowStatus.CANCELLING:
             _try_again(run, held, queue)
