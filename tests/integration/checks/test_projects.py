@@ -6,9 +6,13 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.db import connection
+
+from tests.support import database
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -16,16 +20,7 @@ PRODUCTION = {
     "SAGA_SECRET_KEY": "".join(chr(33 + each) for each in range(70)),
     "SAGA_ALLOWED_HOSTS": "sagas.example.org",
 }
-SERVERS = {
-    "PGHOST": "db",
-    "PGUSER": "saga",
-    "PGPASSWORD": "x",
-    "PGDATABASE": "saga",
-    "MYSQL_HOST": "db",
-    "MYSQL_USER": "saga",
-    "MYSQL_PWD": "x",
-    "MYSQL_DATABASE": "saga",
-}
+PASSWORD = "saga-check"
 
 
 @pytest.fixture
@@ -59,19 +54,45 @@ def host(folder: Path, *lines: str) -> str:
     return "host_settings"
 
 
+@pytest.fixture
+def server() -> Iterator[dict[str, str]]:
+    """
+    This run's own database, by an account with a password, as production wants one.
+
+    From 6.1 on Django asks a MariaDB server for its version in every check.
+    """
+    found = database.environment()
+    if connection.vendor != "mysql":
+        yield {"PGPASSWORD": PASSWORD, **{k: v for k, v in found.items() if v}}
+        return
+    account = f"'saga_check_{os.getpid()}'@'%'"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE USER {account} IDENTIFIED BY '{PASSWORD}'")
+        cursor.execute(f"GRANT ALL ON `{found['MYSQL_DATABASE']}`.* TO {account}")
+        yield {
+            **found,
+            "MYSQL_USER": f"saga_check_{os.getpid()}",
+            "MYSQL_PWD": PASSWORD,
+        }
+        cursor.execute(f"DROP USER {account}")
+
+
 @pytest.mark.conformance
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["dev", "test", "production"])
-def test_this_projects_settings_pass_every_check(folder: Path, name: str) -> None:
-    """On the kind of database that this run is on: only its driver is sure here."""
-    kind = os.environ.get("SAGA_DB", "sqlite")
-    surroundings = {**PRODUCTION, **SERVERS, "SAGA_DB": kind}
+def test_this_projects_settings_pass_every_check(
+    folder: Path, server: dict[str, str], name: str
+) -> None:
+    surroundings = {**PRODUCTION, **server}
     settings = f"settings.{name}"
 
     code, said = manage(
         folder, settings, "check", "--fail-level", "WARNING", **surroundings
     )
 
-    assert (code, said) == (0, "System check identified no issues (0 silenced).\n")
+    # on MariaDB one of django-q2's own is silenced, and only some versions find it
+    assert code == 0, said
+    assert said.startswith("System check identified no issues (")
 
 
 def test_a_misspelt_option_is_an_error_with_a_suggestion_and_no_traceback(
