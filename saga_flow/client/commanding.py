@@ -13,7 +13,7 @@ from saga_flow.exceptions import RollbackNotPlannable, RunNotFound
 from saga_flow.queries import snapshot
 from saga_flow.records import Answer, Request, Snapshot, Target
 from saga_flow.states import ENDS_NOW, OPEN, TAKES_SIGNAL, FlowStatus
-from saga_flow.store import command_rows, commands
+from saga_flow.store import command_rows, commands, conflicts
 from saga_flow.store.command_rows import Command, KeyTaken
 from saga_flow.store.commands import TooManyPending
 from saga_flow.store.transaction import Refused
@@ -77,26 +77,34 @@ def _decide(command: Command, how: _Act) -> Answer:
         refusal = refusal or how.judge(run)
         if refusal is not None:
             return _refuse(command, run, *refusal)
-        answer = _try(command, run, how)
-        if answer is not None:
-            return answer
+        tried = _try(command, run, how)
+        if isinstance(tried, Answer):
+            return tried
+        lost = tried
+    return _exhausted(command, run, lost)
+
+
+def _exhausted(command: Command, run: Snapshot, last: Refused) -> Answer:
+    """Every try lost its race; the last one's reason is told."""
+    met = "" if last.guard is None else f" The last try met: {conflicts.explain(last)}"
     answer = _refuse(
         command,
         run,
         "rejected_conflict",
         f"Run {run.run_id} kept changing while the command was tried {_ATTEMPTS} "
-        "times (conflict_attempts_exhausted). Look at it again before you repeat.",
+        "times (conflict_attempts_exhausted). Look at it again before you repeat."
+        + met,
     )
     exhausted = {**answer.details, "conflict": "conflict_attempts_exhausted"}
     return replace(answer, details=exhausted)
 
 
-def _try(command: Command, run: Snapshot, how: _Act) -> Answer | None:
-    """Act on the run as it was read; None: it had moved on."""
+def _try(command: Command, run: Snapshot, how: _Act) -> Answer | Refused:
+    """Act on the run as it was read; the refusal, if it had moved on."""
     try:
         outcome = how.act(command, run)
-    except Refused:
-        return None
+    except Refused as refused:
+        return refused
     except _NoOp:
         return _nothing_to_do(command, run)
     except RollbackNotPlannable as error:

@@ -94,11 +94,6 @@ def to_datetime(value: Any) -> Any:
     return value
 
 
-def to_uuid(value: Any) -> Any:
-    """A key as a vendor returns it from raw SQL, as a UUID."""
-    return UUID(value) if isinstance(value, str) else value
-
-
 def adapt(value: Any) -> Any:
     """*value* as this vendor's driver takes it; text and numbers as they are."""
     return _adapt(connection(), value)

@@ -8,9 +8,11 @@ from uuid import UUID
 import pytest
 
 from saga_flow import ConflictError, Workflow, flows
-from saga_flow.records import Claim, Gathered
+from saga_flow.records import Claim, Gathered, Snapshot
 from saga_flow.states import FlowStatus
-from saga_flow.store import claims, conflicts, passes, workers
+from saga_flow.store import claims, commands, conflicts, guards, passes, workers
+from saga_flow.store.command_rows import Command
+from saga_flow.store.sql import RunUpdate, guard
 from saga_flow.store.transaction import Refused
 from tests.support.rows import dump
 
@@ -73,3 +75,23 @@ def test_a_stale_revision_is_a_conflict_for_the_handle() -> None:
 
     assert conflict.value.reason == "stale_revision"
     assert flows.load("c-1").status == FlowStatus.WAITING
+
+
+def test_a_command_that_lost_every_race_is_told_the_last_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handle = Waits.using(instance_id="c-1").run_sync()
+
+    def lose(_command: Command, run: Snapshot) -> None:
+        where = (guards.INTERRUPTED,)
+        guard(RunUpdate(run=run.run_id, where=where, sets={"intent": None}))
+
+    monkeypatch.setattr(commands, "cancel", lose)
+    answer = handle.attempt_cancel()
+
+    assert answer.outcome == "rejected_conflict"
+    assert "conflict_attempts_exhausted" in answer.message
+    assert "illegal_transition. It is waiting" in answer.message
+    with pytest.raises(ConflictError) as conflict:
+        handle.cancel()
+    assert conflict.value.reason == "conflict_attempts_exhausted"
