@@ -1,8 +1,8 @@
 """
 All rows of one run as plain data that two runs of the same story share.
 
-Ids, times, claims and workers differ from run to run; of them only remains whether
-they are there.
+Ids, names of instances, times, claims and workers differ from run to run; of them
+only remains whether they are there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.db import models
@@ -65,11 +65,13 @@ _TEXTS: Final = (
 
 def dump(run_id: UUID) -> dict[str, Any]:
     """The run's row and all rows under it."""
-    found: dict[str, Any] = {"run": _row(FlowRun.objects.get(pk=run_id))}
+    run = FlowRun.objects.get(pk=run_id)
+    found: dict[str, Any] = {"run": _row(run)}
     for name, (model, order) in TABLES.items():
         rows = model._default_manager.filter(run=run_id).order_by(*order)
         found[name] = [_row(row) for row in rows]
-    return found
+    named = json.dumps(found).replace(f"'{run.instance_id}'", "'<instance>'")
+    return cast("dict[str, Any]", json.loads(named))
 
 
 def _row(row: models.Model) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """
-The same story leaves the same rows, whoever drives it and whatever database holds it.
+The same story leaves the same rows, whoever drives it, whatever carries its jobs and
+whatever database holds it.
 
 The rows that a story leaves are kept in ``golden/``. They were written on SQLite;
 PostgreSQL, where a step commit is one statement, and MariaDB must leave the same.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,44 +19,53 @@ import pytest
 from django.utils import timezone
 
 from saga_flow import clock
-from saga_flow.executors import inline
-from saga_flow.store import outbox
+from tests.integration.conformance import stages
 from tests.integration.conformance.specimens import ALL, Specimen, handle_of
-from tests.integration.conformance.stages import WAYS, Queued, Synchronous
 from tests.support.rows import dump
+from tests.support.services import Environment
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = "SAGA_WRITE_GOLDEN"
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[clock.FakeClock]:
-    """A clock that stands still, and hints that wait to be drained."""
-    monkeypatch.setattr(outbox, "_send", inline.wake)
-    inline.clear()
+def time() -> Iterator[clock.FakeClock]:
+    """A clock that stands still."""
     with clock.fixed(clock.FakeClock(timezone.now())) as fake:
         yield fake
-    inline.clear()
 
 
 @pytest.mark.covers("M-EXE-3", "M-SIDE-2", "M-OPT-4")
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__.lower())
 @pytest.mark.parametrize("specimen", ALL, ids=lambda specimen: specimen.name)
-def test_a_story_leaves_its_rows(
-    specimen: Specimen,
-    way: type[Synchronous] | type[Queued],
-    time: clock.FakeClock,
+def test_a_story_leaves_its_rows(specimen: Specimen, time: clock.FakeClock) -> None:
+    left = _left_by(stages.on_the_database(), specimen, time)
+
+    golden = _golden(specimen, left["synchronous"])
+    assert left == dict.fromkeys(left, golden)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("specimen", ALL, ids=lambda specimen: specimen.name)
+def test_a_story_leaves_its_rows_over_redis(
+    specimen: Specimen, time: clock.FakeClock, redis_server: Environment
 ) -> None:
-    way("story", time).play(specimen)
+    left = _left_by(stages.on_redis(redis_server), specimen, time)
 
-    assert dump(handle_of("story").run_id) == _golden(specimen)
+    assert left == dict.fromkeys(left, _golden(specimen))
 
 
-def _golden(specimen: Specimen) -> Any:
+def _left_by(
+    ways: Mapping[str, stages.Play], specimen: Specimen, time: clock.FakeClock
+) -> dict[str, Any]:
+    for name, play in ways.items():
+        play(specimen, name, time)
+    return {name: dump(handle_of(name).run_id) for name in ways}
+
+
+def _golden(specimen: Specimen, told: Any = None) -> Any:
     file = GOLDEN / f"{specimen.name}.json"
-    if os.environ.get(WRITE):
-        told = dump(handle_of("story").run_id)
+    if told is not None and os.environ.get(WRITE):
         text = json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False)
         file.write_text(f"{text}\n", encoding="utf-8")
     return json.loads(file.read_text(encoding="utf-8"))
