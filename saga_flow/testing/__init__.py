@@ -9,6 +9,7 @@ from saga_flow.registry import isolated as isolated_registry
 from saga_flow.testing.asserting import assert_action_called, assert_compensated
 from saga_flow.testing.driving import drain, run_workflow, send_signal
 from saga_flow.testing.fakes import Call, FakeAction, fake_action, step_context
+from saga_flow.testing.replaying import assert_replays
 from saga_flow.testing.time import fake_clock
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "FakeClock",
     "assert_action_called",
     "assert_compensated",
+    "assert_replays",
     "drain",
     "fake_action",
     "fake_clock",

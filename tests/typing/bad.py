@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from saga_flow import RESULT, Retry, Workflow, action, flows
+from saga_flow.testing import assert_replays
 from tests.typing.good import Checkout, Sub, charge, refund, reserve, ship
 
 
@@ -76,3 +77,4 @@ h.signal(Checkout.approval)  # E
 h.result(5)  # E
 value: str = h.result()  # E
 h.cancel("because")  # E
+assert_replays(charge, h)  # E

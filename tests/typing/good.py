@@ -24,6 +24,7 @@ from saga_flow import (
     current_step,
     flows,
 )
+from saga_flow.testing import assert_replays
 
 
 @action
@@ -160,3 +161,4 @@ def steer(handle: Handle[dict[str, str]]) -> None:
     assert_type(handle.using(expected_revision=3, reason="r").cancel(), Answer)
     for each in flows.filter(workflow=Checkout, status="waiting").handles():
         assert_type(each, Handle[Any])
+    assert_replays(Checkout, handle)
