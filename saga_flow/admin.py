@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from saga_flow import models
-from saga_flow.models.fields import PayloadField
+from saga_flow.models.fields import DocumentField
 from saga_flow.store import dialect
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class LeanChangeList(ChangeList):
         payloads = [
             field.name
             for field in self.model._meta.concrete_fields
-            if isinstance(field, PayloadField)
+            if isinstance(field, DocumentField)
         ]
         return super().get_queryset(request, exclude_parameters).defer(*payloads)
 

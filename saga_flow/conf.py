@@ -58,6 +58,9 @@ class Settings:
     MAX_PAYLOAD_BYTES: int = 2 * 1024 * 1024
     """Largest argument list, result or signal payload, in bytes of JSON."""
 
+    CODEC: str = ""
+    """Dotted path to the class that seals payloads; empty: they are plain JSON."""
+
     MAX_PENDING_SIGNALS: int = 1000
     """How many deliveries a run may hold unread."""
 

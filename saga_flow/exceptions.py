@@ -25,11 +25,13 @@ Every error that Saga Flow raises::
     ├── DefiniteFailure           stored facts that nothing can mend
     ├── RunNotFound  RunNotCommitted  ObservationTimeout
     ├── InvalidFilter  InvalidCursor
+    ├── CodecRefused              a payload could not be sealed, so not written
     ├── NotInStep  NotInWorkflow  InsideTransaction  QueryInHandle
     └── DefinitionError           refused where it is written
         ├── DuplicateName  UnknownOption  UnknownDefinition  InvalidName
         ├── WrongArguments  Unserialisable  PayloadTooLarge
-        └── PayloadNotDecodable  ResultPathMissing
+        ├── PayloadNotDecodable  ResultPathMissing
+        └── CodecFailed           a sealed payload that can't be opened here
 
 Failures are stored as text and never pickled, so these need not survive a pickle.
 """
@@ -37,6 +39,8 @@ Failures are stored as text and never pickled, so these need not survive a pickl
 from __future__ import annotations
 
 from typing import Any
+
+from django.db import DatabaseError
 
 
 class SagaFlowError(Exception):
@@ -310,6 +314,14 @@ class PayloadTooLarge(DefinitionError, ValueError):
 
 class PayloadNotDecodable(DefinitionError, ValueError):
     """A stored payload can't be read back as its annotation wants."""
+
+
+class CodecFailed(PayloadNotDecodable):
+    """A sealed payload can't be opened in this process; a deploy can mend it."""
+
+
+class CodecRefused(SagaFlowError, DatabaseError):
+    """The codec could not seal a payload, so it was not written."""
 
 
 class ResultPathMissing(DefinitionError, LookupError):

@@ -123,6 +123,12 @@ POOL: Final = Problem(
     "A cluster process with OPTIONS['pool'] on PostgreSQL",
     "Give the cluster settings without the pool: it does not survive the fork.",
 )
+BAD_CODEC: Final = Problem(
+    "E018",
+    "SAGA_FLOW['CODEC'] can't be imported, or does not give back what it was given",
+    "Name a class with encode_text and decode_text, made without arguments; "
+    "docs/authoring.md has one.",
+)
 NOT_ROUTED: Final = Problem(
     "W001",
     "Django's routers send the engine's tables to another alias than DATABASE",

@@ -42,6 +42,12 @@ def alias(seen: Snapshot) -> Found:
         )
 
 
+def codec(seen: Snapshot) -> Found:
+    """The codec gives back what it was given."""
+    if seen.codec_problem:
+        yield catalogue.BAD_CODEC.found(seen.codec_problem)
+
+
 def vendor(seen: Snapshot) -> Found:
     """The backend is one that the store has SQL for."""
     database = seen.database
@@ -137,6 +143,7 @@ def _at(seen: Snapshot, key: str) -> str:
 RULES: Final[tuple[Callable[[Snapshot], Found], ...]] = (
     times,
     alias,
+    codec,
     vendor,
     isolation,
     requests,

@@ -17,6 +17,7 @@ from django.core import mail
 from django.db import connections, router
 
 from saga_flow import conf, registry
+from saga_flow.serialization import sealing
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -59,6 +60,9 @@ class Snapshot:
 
     cluster_name: str = ""
     """The environment's ``Q_CLUSTER_NAME``."""
+
+    codec_problem: str = ""
+    """What the codec did wrong when it was tried; empty: nothing, or there is none."""
 
     under_test: bool = False
     is_cluster: bool = False
@@ -140,6 +144,7 @@ def take(options: conf.Settings) -> Snapshot:
         routed_to=router.db_for_write(apps.get_model("saga_flow", "FlowRun")),
         queues=_queues(options),
         cluster_name=os.environ.get("Q_CLUSTER_NAME", ""),
+        codec_problem=sealing.problem(),
         # Django puts an outbox there while its test environment is set up
         under_test=hasattr(mail, "outbox"),
         is_cluster=sys.argv[1:2] in (["qcluster"], ["saga_cluster"]),

@@ -67,7 +67,7 @@ class Calls:
         if self._pass.replaying:
             return
         stored = self._pass.pending.memo or history.memo(self._pass.claim.run)
-        merged = {**codec.decode(stored, what="memo"), **values}
+        merged = {**self._pass.decoded(stored, Any, "memo"), **values}
         self._pass.pending.memo = codec.encode(
             merged, what="memo", limit=conf.get().MAX_PAYLOAD_BYTES
         )

@@ -19,7 +19,7 @@ from saga_flow.records import Claim, Gathered
 from saga_flow.serialization import codec
 from saga_flow.serialization.bounded import bounded
 from saga_flow.serialization.failures import failure_of
-from saga_flow.serialization.text import store, to_json
+from saga_flow.serialization.text import to_json
 from saga_flow.states import FlowStatus
 from saga_flow.store import guards, history, passes
 from saga_flow.store import rollback as store_rollback
@@ -47,7 +47,7 @@ def error_text(error: BaseException, *, category: str = "application") -> str:
             "message": error.message,
             "attempt": error.attempt,
         }
-    return store(to_json(data))
+    return to_json(data)
 
 
 def summarise(pass_: Pass, workflow: Any) -> None:

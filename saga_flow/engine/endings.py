@@ -21,7 +21,7 @@ from saga_flow.engine.unwinding import (
     SliceOver,
     Suspended,
 )
-from saga_flow.exceptions import DefiniteFailure
+from saga_flow.exceptions import CodecFailed, DefiniteFailure
 from saga_flow.records import Claim, Gathered
 from saga_flow.states import FlowStatus, Intent
 from saga_flow.store import history, passes
@@ -176,7 +176,7 @@ def interrupt(
 
 def _mismatched(pass_: Pass, error: Exception) -> bool | Claim:
     claim, gathered = pass_.claim, without_waits(pass_.pending.gathered())
-    fails = conf.get().HISTORY_MISMATCH == "fail"
+    fails = conf.get().HISTORY_MISMATCH == "fail" and not isinstance(error, CodecFailed)
     if fails or isinstance(error, DefiniteFailure):
         return _guarded(pass_, lambda: closing.fail_definitely(claim, gathered, error))
     interrupt(claim, gathered, str(error)[:512], None)

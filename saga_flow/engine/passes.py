@@ -18,9 +18,10 @@ from saga_flow import clock, conf, holdings
 from saga_flow.engine import contract, recovery
 from saga_flow.engine.gathering import Gathering
 from saga_flow.engine.unwinding import Broken, Mismatched, Outdone, SliceOver, Unwind
-from saga_flow.exceptions import DefiniteFailure, PayloadNotDecodable
+from saga_flow.exceptions import CodecFailed, DefiniteFailure, PayloadNotDecodable
 from saga_flow.records import Claim, Facts, Gathered, RunInfo
 from saga_flow.serialization import codec
+from saga_flow.serialization.sealing import unseal
 from saga_flow.store.transaction import Refused, in_test_case
 
 R = TypeVar("R", bound=contract.Recorded)
@@ -29,6 +30,8 @@ R = TypeVar("R", bound=contract.Recorded)
 def _reading_error(text: str, error: PayloadNotDecodable) -> Exception:
     try:
         codec.decode(text)
+    except CodecFailed:
+        return error
     except PayloadNotDecodable:
         return DefiniteFailure(str(error))
     return error
@@ -131,6 +134,13 @@ class Pass:
             return codec.decode(text, annotation, what=what)
         except PayloadNotDecodable as error:
             raise self.leave(Mismatched(_reading_error(text, error))) from error
+
+    def opened(self, text: str, what: str) -> str:
+        """Recorded *text* as JSON; the pass ends where its seal can't be opened."""
+        try:
+            return unseal(text, what=what)
+        except CodecFailed as error:
+            raise self.leave(Mismatched(error)) from error
 
     def check_end(self) -> None:
         """``handle()`` is over: it must have asked for all that is recorded."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random  # noqa: TID251 - spreads retries, decides nothing
 from typing import Final
@@ -15,6 +16,8 @@ from saga_flow import conf, holdings, registry
 from saga_flow.current import StepContext, executing
 from saga_flow.engine import planning, recovery, retry
 from saga_flow.exceptions import (
+    CodecFailed,
+    CodecRefused,
     PayloadTooLarge,
     ResultNotSerializable,
     Unserialisable,
@@ -23,7 +26,8 @@ from saga_flow.records import LostWorker, Outcome, StepFacts, StepRule
 from saga_flow.serialization import codec
 from saga_flow.serialization.arguments import decode_arguments
 from saga_flow.serialization.bounded import bounded
-from saga_flow.serialization.failures import failure_of
+from saga_flow.serialization.failures import Failure, failure_of
+from saga_flow.serialization.sealing import left_open, seal
 from saga_flow.states import ActionStatus
 from saga_flow.store import claims, dialect, history, outcomes, workers
 from saga_flow.store.options import load_rule
@@ -32,6 +36,8 @@ from saga_flow.store.transaction import (
     in_test_case,
     savepoint_for_body,
 )
+
+logger = logging.getLogger("saga_flow.engine")
 
 _MESSAGE_BYTES: Final = 512
 _CHANCE: Final = Random()  # noqa: S311 - guards nothing
@@ -131,8 +137,10 @@ def _transaction_of_its_own() -> Iterator[None]:
 def _stored(value: object, name: str) -> str:
     what, limit = f"result of {name}", conf.get().MAX_PAYLOAD_BYTES
     try:
-        return codec.encode(value, what=what, limit=limit)
-    except (Unserialisable, PayloadTooLarge) as error:
+        # sealed here and not by the store: once the effect has taken place, a result
+        # that the codec can't take must not make another worker repeat it
+        return seal(codec.encode(value, what=what, limit=limit))
+    except (Unserialisable, PayloadTooLarge, CodecRefused) as error:
         raise ResultNotSerializable(
             f"{error} The step's effect stands; it is not tried again."
         ) from error
@@ -153,7 +161,7 @@ def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome
         attempt=attempt.attempt,
         token=attempt.token,
         status=ActionStatus.FAILED if delay is None else ActionStatus.PENDING,
-        error=failure.to_json(),
+        error=_sealed(failure),
         message=bounded(f"{failure.type}: {failure.message}", _MESSAGE_BYTES),
         available_at=None if delay is None else attempt.now() + delay,
         started_at=started,
@@ -161,6 +169,14 @@ def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome
         has_undo=attempt.has_undo,
         queued=attempt.queued,
     )
+
+
+def _sealed(failure: Failure) -> str:
+    try:
+        return seal(failure.to_json())
+    except CodecRefused as refused:
+        bare = replace(failure, message=str(refused), traceback="", causes=())
+        return left_open(bare.to_json())
 
 
 def given_up_on(rule: StepRule, lost: int) -> bool:
@@ -209,7 +225,12 @@ def perform(step_id: int) -> UUID | None:
     Returns the run if it may go on now and nobody was told so: whoever called is to
     drive it. A stale hint changes nothing. Raises only an order to leave.
     """
-    claimed = claims.claim_step(step_id, workers.ensure())
+    try:
+        claimed = claims.claim_step(step_id, workers.ensure())
+    except CodecFailed as error:
+        # it stays pending: the repair of lost jobs sends another hint by and by
+        logger.warning("step=%s is left alone: %s", step_id, error)
+        return None
     if claimed is None:
         return None
     run_id, step = claimed

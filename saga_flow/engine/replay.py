@@ -18,6 +18,7 @@ from saga_flow.engine.unwinding import (
 )
 from saga_flow.engine.watching import Watch
 from saga_flow.exceptions import (
+    CodecFailed,
     DefiniteFailure,
     PayloadNotDecodable,
     SagaFlowError,
@@ -53,13 +54,16 @@ def _arguments(claim: Claim, cls: Any) -> tuple[tuple[Any, ...], dict[str, Any]]
     The arguments as ``handle()`` takes them now.
 
     Missing or broken text is a definite failure; a signature that no longer takes
-    what is stored is a mismatch, which a deploy can mend.
+    what is stored is a mismatch, which a deploy can mend, and so is sealed text that
+    can't be opened here.
     """
     what = f"arguments of run {claim.run}"
     if claim.arguments is None:
         raise DefiniteFailure(f"The {what} are missing.")
     try:
         tree_of(claim.arguments, what=what)
+    except CodecFailed:
+        raise  # nothing is known to be broken, and a deploy can mend it
     except PayloadNotDecodable as error:
         raise DefiniteFailure(str(error)) from error
     return decode_arguments(

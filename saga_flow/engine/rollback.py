@@ -14,8 +14,9 @@ from django.db import DatabaseError
 
 from saga_flow import clock, conf, holdings, registry
 from saga_flow.engine import perform, planning, recovery, retry
-from saga_flow.exceptions import UnknownDefinition
+from saga_flow.exceptions import CodecFailed, UnknownDefinition
 from saga_flow.records import Claim, Outcome, StepFacts, UndoFacts, UndoPolicy
+from saga_flow.serialization.sealing import unseal
 from saga_flow.states import ActionStatus, CompensationStatus
 from saga_flow.store import (
     claims,
@@ -174,14 +175,11 @@ class _Driver:
 
     def _undo(self, undo: UndoFacts) -> _Park | UndoFacts:
         """One try of *undo*; afterwards the plan is what it was, but for this row."""
-        try:
-            registry.action(undo.name)
-        except UnknownDefinition as error:
+        lacking = _lacking(undo)
+        if lacking is not None:
+            reason, error = lacking
             commands.observe(self.claim.run, str(error))
-            return _Park(
-                until=self.now() + _NO_CODE,
-                reason=f"rolling back; this build has no action {undo.name!r}",
-            )
+            return _Park(until=self.now() + _NO_CODE, reason=f"rolling back; {reason}")
         started = self._start(undo)
         with holdings.holding("undo", str(undo.id), started.token):
             outcome, leave = _attempt(self.claim, started, self.now)
@@ -249,6 +247,18 @@ class _Driver:
     def _is_mine(self) -> bool:
         claim = self.claim
         return history.is_held(claim.run, claim.owner, claim.epoch)
+
+
+def _lacking(undo: UndoFacts) -> tuple[str, Exception] | None:
+    """What this process lacks to do *undo*, and how that was found."""
+    try:
+        registry.action(undo.name)
+        unseal(undo.arguments, what=f"Arguments of the undo {undo.name!r}")
+    except UnknownDefinition as error:
+        return f"this build has no action {undo.name!r}", error
+    except CodecFailed as error:
+        return f"the arguments of {undo.name!r} stay sealed here", error
+    return None
 
 
 def next_undo(undos: Sequence[UndoFacts]) -> UndoFacts | None:

@@ -71,11 +71,11 @@ def _replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
                 recorded.fallback or "null", call.fallback_annotation, what
             )
         case ActionStatus.FAILED:
-            raise _failure(
-                recorded.name, recorded.sequence, recorded.attempt, recorded.error
-            )
+            error = _error(pass_, recorded.sequence, recorded.error)
+            raise _failure(recorded.name, recorded.sequence, recorded.attempt, error)
         case ActionStatus.EXPIRED:
-            told = Failure.from_json(recorded.error) if recorded.error else None
+            error = _error(pass_, recorded.sequence, recorded.error)
+            told = Failure.from_json(error) if error else None
             raise ActionExpired(
                 name=recorded.name,
                 sequence=recorded.sequence,
@@ -84,6 +84,10 @@ def _replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
         case _:
             # a step that its run's end has cancelled, under a run that goes on
             raise pass_.mismatch(recorded.sequence, f"action {call.name!r}")
+
+
+def _error(pass_: Pass, sequence: int, error: str | None) -> str | None:
+    return pass_.opened(error, f"error of step {sequence}") if error else None
 
 
 def _failure(name: str, sequence: int, attempt: int, error: str | None) -> ActionFailed:
@@ -136,7 +140,10 @@ def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
     body = _Body(
         call=call,
         sequence=recorded.sequence,
-        arguments=recorded.arguments,
+        # before the claim: a try that can't be given its arguments would be spent
+        arguments=pass_.opened(
+            recorded.arguments, f"arguments of step {recorded.sequence}"
+        ),
         options=recorded.options,
     )
     last = Try(
@@ -258,12 +265,13 @@ def _surface(pass_: Pass, body: _Body, outcome: Outcome) -> Any:
     """Hand the outcome in hand to ``handle()``, as a replay would."""
     call = body.call
     if outcome.status is ActionStatus.COMPLETED:
-        return codec.decode(
-            outcome.result or "null", call.annotation, what=f"result of {call.name}"
-        )
+        what = f"result of {call.name}"
+        text = pass_.opened(outcome.result or "null", what)
+        return codec.decode(text, call.annotation, what=what)
     if call.optional:
         _give_up(pass_, body.sequence, call.name)
         return codec.decode(
             call.fallback, call.fallback_annotation, what=f"fallback of {call.name}"
         )
-    raise _failure(outcome.name, body.sequence, outcome.attempt, outcome.error)
+    error = _error(pass_, body.sequence, outcome.error)
+    raise _failure(outcome.name, body.sequence, outcome.attempt, error)

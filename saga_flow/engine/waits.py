@@ -38,7 +38,7 @@ def wait_signal(pass_: Pass, call: SignalCall) -> Any:
         raise pass_.mismatch(ordinal, requested)
     if marker is not None and marker.status is SignalStatus.CONSUMED:
         row = marker.id if marker.delivery is None else marker.delivery
-        return _payload(call, pass_.facts.payloads[row])
+        return _payload(pass_, call, pass_.facts.payloads[row])
     if marker is not None and marker.status is SignalStatus.TIMED_OUT:
         raise SignalTimedOut(name=call.name, sequence=ordinal)
     delivery = next((s for s in pass_.unread if s.name == call.name), None)
@@ -54,10 +54,9 @@ def _is_over(pass_: Pass, marker: SignalFacts) -> bool:
     return marker.timeout_at is not None and marker.timeout_at <= pass_.now()
 
 
-def _payload(call: SignalCall, text: str | None) -> Any:
-    return codec.decode(
-        text or "null", call.annotation, what=f"payload of signal {call.name!r}"
-    )
+def _payload(pass_: Pass, call: SignalCall, text: str | None) -> Any:
+    what = f"payload of signal {call.name!r}"
+    return codec.decode(pass_.opened(text or "null", what), call.annotation, what=what)
 
 
 def _take(
@@ -79,7 +78,7 @@ def _take(
     pass_.pending.lines.append(
         Line(type="signal.consumed", step=ordinal, data=f'{{"name":"{call.name}"}}')
     )
-    return _payload(call, delivery.payload)
+    return _payload(pass_, call, delivery.payload)
 
 
 def _time_out(pass_: Pass, marker: SignalFacts) -> None:

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from saga_flow.models.checks import one_of
-from saga_flow.models.fields import NameField, PayloadField, RunKey
+from saga_flow.models.fields import DocumentField, NameField, PayloadField, RunKey
 from saga_flow.states import ActionStatus, ClosedBy
 
 
@@ -21,7 +21,7 @@ class ActionRun(models.Model):
     in_doubt = models.BooleanField(default=False)
     """A body was begun and nobody knows whether it took effect."""
 
-    options = PayloadField(default="{}")
+    options = DocumentField(default="{}")
     """Retry policy and the like, as they were when the step was scheduled."""
 
     arguments = PayloadField(default="{}")

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from saga_flow.ids import uuid7
 from saga_flow.models.checks import one_of
-from saga_flow.models.fields import NameField, PayloadField, RunKey
+from saga_flow.models.fields import DocumentField, NameField, PayloadField, RunKey
 from saga_flow.states import CommandStatus
 
 
@@ -78,7 +78,7 @@ class FlowEvent(models.Model):
     """The ordinal that it is about, if it is about one."""
 
     actor = models.CharField(max_length=255, default="", blank=True)
-    data = PayloadField(default="{}")
+    data = DocumentField(default="{}")
     at = models.DateTimeField()
 
     class Meta:

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from saga_flow.models.checks import one_of
-from saga_flow.models.fields import NameField, PayloadField, RunKey
+from saga_flow.models.fields import DocumentField, NameField, PayloadField, RunKey
 from saga_flow.states import CompensationStatus
 
 
@@ -26,7 +26,7 @@ class CompensationRun(models.Model):
     name = NameField(max_length=191)
     status = NameField(max_length=16, choices=CompensationStatus.choices)
     arguments = PayloadField(default="{}")
-    options = PayloadField(default="{}")
+    options = DocumentField(default="{}")
     policy = models.CharField(max_length=8, default="stop")
     out_of_order = models.BooleanField(default=False)
     """It joined after its place in the order had passed."""

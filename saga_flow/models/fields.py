@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from saga_flow.serialization.sealing import seal
 
 _BYTE_WISE = {"postgresql": "C", "mysql": "utf8mb4_nopad_bin"}
 
@@ -21,12 +24,31 @@ class NameField(models.CharField):  # type: ignore[type-arg]
         return parameters
 
 
-class PayloadField(models.TextField):  # type: ignore[type-arg]
+class DocumentField(models.TextField):  # type: ignore[type-arg]
     """
-    JSON text as the codec wrote it.
+    JSON text.
 
     Never jsonb: that turns 1e16 into an integer and refuses ``\\u0000``.
     """
+
+
+class PayloadField(DocumentField):
+    """JSON text of what authors pass, sealed where the host has named a codec."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Seal what is written through the ORM."""
+        prepared = super().get_prep_value(value)
+        return seal(prepared) if isinstance(prepared, str) else prepared
+
+
+@cache
+def payload_columns(model: type[models.Model]) -> frozenset[str]:
+    """The columns of *model* that are sealed."""
+    return frozenset(
+        field.attname
+        for field in model._meta.concrete_fields
+        if isinstance(field, PayloadField)
+    )
 
 
 class RunKey(models.ForeignKey):  # type: ignore[type-arg]

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from saga_flow.ids import uuid7
 from saga_flow.models.checks import one_of
-from saga_flow.models.fields import NameField, PayloadField, RunKey
+from saga_flow.models.fields import DocumentField, NameField, PayloadField, RunKey
 from saga_flow.states import (
     TERMINAL,
     ClosedReason,
@@ -31,7 +31,7 @@ class FlowRun(models.Model):
 
     workflow_name = NameField(max_length=191)
     workflow_version = NameField(max_length=64, default="", blank=True)
-    contract = PayloadField(default="{}")
+    contract = DocumentField(default="{}")
     arguments = PayloadField(null=True)
     result = PayloadField(null=True)
     error = PayloadField(null=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from saga_flow.exceptions import PayloadNotDecodable
 from saga_flow.serialization import text as json_text
+from saga_flow.serialization.sealing import unseal
 
 PREVIEW_BYTES: Final = 64 * 1024
 
@@ -33,7 +34,7 @@ def json_object(stored: str) -> Mapping[str, Any]:
     """
     try:
         node = json_text.from_json(
-            json_text.unwrap(stored, what="This column"), what="This column"
+            unseal(stored, what="This column"), what="This column"
         )
     except PayloadNotDecodable as error:
         return {"type": "PayloadNotDecodable", "message": str(error)}
@@ -45,7 +46,7 @@ def preview(stored: str | None, limit: int = PREVIEW_BYTES) -> Preview:
     if stored is None:
         return Preview(text="", size=0, cut=False)
     try:
-        raw = json_text.unwrap(stored, what="This payload")
+        raw = unseal(stored, what="This payload")
     except PayloadNotDecodable as error:
         return Preview(text=str(error), size=len(stored.encode()), cut=False)
     data = raw.encode(errors="replace")

@@ -13,7 +13,8 @@ from saga_flow.serialization.bounded import bounded, bounded_tail
 from saga_flow.serialization.codec import MAX_PAYLOAD_BYTES, decode, encode
 from saga_flow.serialization.failures import Failure, failure_of
 from saga_flow.serialization.result import RESULT, ResultReference
-from saga_flow.serialization.text import Codec, install, tree_of
+from saga_flow.serialization.sealing import Codec
+from saga_flow.serialization.text import tree_of
 
 __all__ = [
     "MAX_PAYLOAD_BYTES",
@@ -30,7 +31,6 @@ __all__ = [
     "encode",
     "encode_arguments",
     "failure_of",
-    "install",
     "resolve_results",
     "result_annotation",
     "signature_of",

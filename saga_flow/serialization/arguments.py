@@ -20,7 +20,8 @@ from saga_flow.serialization.markers import RESULT, escaped, unescaped
 from saga_flow.serialization.mismatch import Mismatch, json_name
 from saga_flow.serialization.records import hints_of
 from saga_flow.serialization.result import ResultReference
-from saga_flow.serialization.text import from_json, store, to_json, tree_of, unwrap
+from saga_flow.serialization.sealing import unseal
+from saga_flow.serialization.text import from_json, to_json, tree_of
 
 _KINDS: Final = (
     Parameter.POSITIONAL_ONLY,
@@ -101,7 +102,7 @@ def encode_arguments(
         text = codec.node_text(_nodes(arguments, allowed), what=what)
     if len(text) > limit:
         what = f"{what} (the largest is {_largest(arguments, allow_models)!r})"
-    return codec.stored(text, what=what, limit=limit)
+    return codec.within(text, what=what, limit=limit)
 
 
 def decode_arguments(
@@ -147,15 +148,15 @@ def resolve_results(arguments_text: str, result_text: str | None) -> str:
     every part of it become None. Raises ResultPathMissing for a part that a result
     does not have.
     """
-    raw = unwrap(arguments_text, what="arguments of an undo")
+    raw = unseal(arguments_text, what="arguments of an undo")
     if f'"{RESULT}"' not in raw:
         return arguments_text
     tree = from_json(raw, what="arguments of an undo")
     what = "result of the undone step"
     if result_text is None:
-        return store(to_json(_fill(tree, lambda _: None)))
+        return to_json(_fill(tree, lambda _: None))
     result = tree_of(result_text, what=what)
-    return store(to_json(_fill(tree, lambda path: _part(result, path))))
+    return to_json(_fill(tree, lambda path: _part(result, path)))
 
 
 @lru_cache(maxsize=2048)

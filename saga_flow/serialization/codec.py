@@ -16,7 +16,8 @@ from saga_flow.serialization.decoding import decoder_for
 from saga_flow.serialization.encoding import Allowed, Refused, is_plain, to_node
 from saga_flow.serialization.markers import path
 from saga_flow.serialization.mismatch import Mismatch
-from saga_flow.serialization.text import from_json, store, to_json, unwrap
+from saga_flow.serialization.sealing import unseal
+from saga_flow.serialization.text import from_json, to_json
 
 MAX_PAYLOAD_BYTES: Final = 2 * 1024 * 1024
 """The default limit of one payload, in bytes of JSON before any codec."""
@@ -33,7 +34,7 @@ def encode(
     allow_models: bool = False,
 ) -> str:
     """
-    Return *value* as text to be stored.
+    Return *value* as JSON text; the store seals it if there is a codec.
 
     *what* names it in errors ("result of orders.charge"). Raises Unserialisable, which
     names the path of the offending part, and PayloadTooLarge over *limit* bytes.
@@ -42,7 +43,7 @@ def encode(
     if text is None:
         node = checked_node(value, _WITH_MODELS if allow_models else _PLAIN, what)
         text = node_text(node, what=what)
-    return stored(text, what=what, limit=limit)
+    return within(text, what=what, limit=limit)
 
 
 def decode(text: str, annotation: object = Any, *, what: str = "payload") -> Any:
@@ -51,7 +52,7 @@ def decode(text: str, annotation: object = Any, *, what: str = "payload") -> Any
 
     Raises PayloadNotDecodable, which names the path of the part that doesn't fit.
     """
-    raw = unwrap(text, what=what)
+    raw = unseal(text, what=what)
     node = from_json(raw, what=what)
     if annotation is Any and '"$' not in raw:
         return node
@@ -114,8 +115,8 @@ def node_text(node: object, *, what: str) -> str:
         ) from error
 
 
-def stored(text: str, *, what: str, limit: int) -> str:
-    """Return JSON *text* as it is stored, if it takes at most *limit* bytes."""
+def within(text: str, *, what: str, limit: int) -> str:
+    """Return JSON *text* if it takes at most *limit* bytes."""
     if len(text) > limit:  # the text is ASCII, so a character is a byte
         raise PayloadTooLarge(path=what, size=len(text), limit=limit)
-    return store(text)
+    return text

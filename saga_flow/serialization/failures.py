@@ -35,7 +35,7 @@ class Failure:
 
     def to_json(self) -> str:
         """Return it as text to be stored."""
-        return json_text.store(json_text.to_json(asdict(self)))
+        return json_text.to_json(asdict(self))
 
     @classmethod
     def from_json(cls, text: str, *, what: str = "failure") -> Failure:

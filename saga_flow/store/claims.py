@@ -11,6 +11,7 @@ from django.db import DatabaseError, models
 
 from saga_flow.models import ActionRun, FlowEvent, FlowRun, Worker
 from saga_flow.records import Claim, Line, StepFacts
+from saga_flow.serialization.sealing import unseal
 from saga_flow.states import LIVE_WORKER, ActionStatus, FlowStatus
 from saga_flow.store import dialect, guards, history, journal
 from saga_flow.store.dialect import Binding, Sql
@@ -172,17 +173,19 @@ def claim_step(step: int, owner: UUID) -> tuple[UUID, StepFacts] | None:
     Row 26: claim a queued step whose time has come.
 
     Refused unless its run may start work, so under a rollback no job starts one.
-    Returns the run and the step as claimed, or None for a stale hint.
+    Returns the run and the step as claimed, or None for a stale hint. Raises
+    CodecFailed, with nothing claimed, for arguments that can't be opened here.
     """
     row = (
         ActionRun.objects.using(dialect.alias())
         .filter(pk=step)
-        .values_list("run_id", "sequence")
+        .values_list("run_id", "sequence", "name", "arguments")
         .first()
     )
     if row is None:
         return None
-    (run, sequence), token = row, new_token()
+    (run, sequence, name, arguments), token = row, new_token()
+    unseal(arguments, what=f"Arguments of step {sequence} ({name})")
     try:
         return retried(lambda: _claim_step(run, sequence, owner, token))
     except Refused:

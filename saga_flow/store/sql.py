@@ -34,6 +34,8 @@ from saga_flow.models import (
     FlowTimer,
     SideEffect,
 )
+from saga_flow.models.fields import payload_columns
+from saga_flow.serialization import sealing
 from saga_flow.store import dialect
 from saga_flow.store.dialect import Binding, Sql
 from saga_flow.store.transaction import ClaimLost, Refused
@@ -115,6 +117,19 @@ Shape = tuple[tuple[str, ...], tuple[Mark, ...]]
 _RUN_ID: Final = FromRun("id")
 
 
+def _sealed(model: type[models.Model], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """*values* as they are stored: payloads sealed, where the host has a codec."""
+    if not sealing.in_use():
+        return values
+    payloads = payload_columns(model)
+    return {
+        column: sealing.seal(value)
+        if column in payloads and isinstance(value, str)
+        else value
+        for column, value in values.items()
+    }
+
+
 def _shape(values: Mapping[str, Any], parameters: list[Any], run: UUID | None) -> Shape:
     """
     The shape of *values*; what is to be bound is added to *parameters*.
@@ -143,7 +158,7 @@ def _shape(values: Mapping[str, Any], parameters: list[Any], run: UUID | None) -
 def run_update(update: RunUpdate) -> tuple[str, list[Any]]:
     """The SQL of the guard, and what is to be bound in it."""
     parameters: list[Any] = []
-    sets = _shape(update.sets, parameters, update.run)
+    sets = _shape(_sealed(FlowRun, update.sets), parameters, update.run)
     parameters.append(update.run)
     for condition in update.where:
         parameters.extend(condition.parameters)
@@ -189,11 +204,14 @@ def _run(
     parameters: list[Any] = []
     vendor, table = binding.wrapper.vendor, TABLES[statement.model]
     if isinstance(statement, Update):
-        sets = _shape(statement.sets, parameters, run)
+        sets = _shape(_sealed(statement.model, statement.sets), parameters, run)
         where = _shape(statement.where, parameters, run)
         text = _update_text(vendor, table, sets, where)
     else:
-        rows = tuple(_shape(row, parameters, run) for row in statement.rows)
+        rows = tuple(
+            _shape(_sealed(statement.model, row), parameters, run)
+            for row in statement.rows
+        )
         text = _insert_text(vendor, table, rows, once=statement.once)
     cursor.execute(text, binding.bound(parameters))
     changed: int = cursor.rowcount
@@ -292,13 +310,16 @@ def _at_once(
     for number, statement in enumerate(statements):
         name = f"s{number}"
         if isinstance(statement, Update):
-            sets = _shape(statement.sets, parameters, None)
+            sets = _shape(_sealed(statement.model, statement.sets), parameters, None)
             where = _shape(statement.where, parameters, None)
             text = _update_part(statement.model, sets, where)
             if statement.must:
                 claims.append(name)
         else:
-            rows = tuple(_shape(row, parameters, None) for row in statement.rows)
+            rows = tuple(
+                _shape(_sealed(statement.model, row), parameters, None)
+                for row in statement.rows
+            )
             text = _insert_part(statement.model, rows, once=statement.once)
         texts.append(f"{name} AS ({text})")
     # a claim that matched no row divides by zero, so that nothing of it stays

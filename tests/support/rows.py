@@ -28,7 +28,8 @@ from saga_flow.models import (
     FlowTimer,
     SideEffect,
 )
-from saga_flow.models.fields import PayloadField
+from saga_flow.models.fields import DocumentField
+from saga_flow.serialization.sealing import unseal
 from saga_flow.states import SideEffectKind
 
 TABLES: Final[Mapping[str, tuple[type[models.Model], tuple[str, ...]]]] = {
@@ -92,8 +93,8 @@ def _column(row: models.Model, field: models.Field[Any, Any]) -> Any:
         return "<claim>" if value else 0
     if field.name == "value" and getattr(row, "kind", "") in _CHANCE:
         return "<value>"
-    if isinstance(field, PayloadField):
-        return plain(json.loads(value))
+    if isinstance(field, DocumentField):
+        return plain(json.loads(unseal(value, what=field.name)))
     return plain(value)
 
 

@@ -125,6 +125,7 @@ BAD: list[Case] = [
         {**database(POSTGRESQL, options={"pool": True}), "is_cluster": True},
         r"\['OPTIONS'\]\['pool'\] is set",
     ),
+    (catalogue.BAD_CODEC, {"codec_problem": "it forgets"}, "it forgets"),
     (catalogue.NOT_ROUTED, {"routed_to": "replica"}, "tables to 'replica'"),
     (
         catalogue.ATOMIC_REQUESTS,

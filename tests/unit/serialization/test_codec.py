@@ -6,7 +6,6 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -25,7 +24,7 @@ from saga_flow.exceptions import (
     SagaFlowError,
     Unserialisable,
 )
-from saga_flow.serialization import RESULT, decode, encode, install, tree_of
+from saga_flow.serialization import RESULT, decode, encode, tree_of
 from saga_flow.serialization.encoding import MAX_DEPTH
 
 
@@ -279,47 +278,6 @@ def test_text_that_is_not_json_is_refused(text: str) -> None:
 def test_a_result_that_was_never_filled_in_is_refused() -> None:
     with pytest.raises(PayloadNotDecodable, match="never filled in"):
         decode('{"a":{"$result":["id"]}}')
-
-
-class Reversing:
-    """A codec that a reader can check by eye."""
-
-    def encode_text(self, text: str) -> str:
-        return text[::-1]
-
-    def decode_text(self, text: str) -> str:
-        if text.startswith("?"):
-            raise KeyError("no such key")
-        return text[::-1]
-
-
-@pytest.fixture
-def reversing() -> Iterator[None]:
-    install(Reversing())
-    yield
-    install(None)
-
-
-@pytest.mark.usefixtures("reversing")
-def test_an_installed_codec_wraps_the_json_text() -> None:
-    stored = encode({"a": 1}, what="it")
-
-    assert stored == '}1:"a"{'
-    assert decode(stored, dict[str, int]) == {"a": 1}
-
-
-@pytest.mark.usefixtures("reversing")
-def test_a_codec_that_fails_is_named() -> None:
-    with pytest.raises(
-        PayloadNotDecodable, match=r"it can't be unwrapped by Reversing"
-    ):
-        decode("?", what="it")
-
-
-@pytest.mark.usefixtures("reversing")
-def test_the_limit_counts_json_before_the_codec() -> None:
-    with pytest.raises(PayloadTooLarge):
-        encode("xxxxx", what="it", limit=6)
 
 
 def test_pydantic_is_not_imported() -> None:
