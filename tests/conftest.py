@@ -19,6 +19,7 @@ MARKERS = {
     "integration/costs": "conformance",
     "integration/crash": "conformance",
     "integration/events": "conformance",
+    "integration/lists": "conformance",
     "integration/statuses": "conformance",
     "integration": "integration",
     "races": "races",

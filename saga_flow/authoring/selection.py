@@ -10,8 +10,8 @@ from django.core.exceptions import MultipleObjectsReturned
 
 from saga_flow.authoring import ports
 from saga_flow.authoring.handle import Handle
-from saga_flow.authoring.start import definition_of
-from saga_flow.exceptions import RunNotFound
+from saga_flow.authoring.start import definition_of, subject_key
+from saga_flow.exceptions import InvalidFilter, RunNotFound
 from saga_flow.records import Snapshot
 
 
@@ -43,9 +43,14 @@ class Selection:
         for snapshot in ports.queries().runs.iterate(self.filter):
             yield _pinned(snapshot)
 
-    def page(self, cursor: str | None = None) -> HandlePage:
-        """Return the page that begins at *cursor*."""
-        found = ports.queries().runs.page(self.filter, cursor=cursor)
+    def page(self, cursor: str | None = None, size: int = 50) -> HandlePage:
+        """
+        Return the page of 1 to 200 runs that begins at *cursor*.
+
+        Raises InvalidCursor for one that is not of this selection, and InvalidFilter
+        for a size out of range.
+        """
+        found = ports.queries().runs.page(self.filter, cursor, size)
         return HandlePage(
             items=tuple(map(_pinned, found.items)), next_cursor=found.next_cursor
         )
@@ -67,14 +72,25 @@ class Selection:
             )
         return one
 
-    def count(self) -> int:
-        """Return how many there are, counted up to 10,000."""
-        return ports.queries().runs.count(self.filter)
+    def count(self, cap: int | None = 10_000) -> int:
+        """
+        Return how many there are; *cap* + 1 means that there are more than *cap*.
+
+        With ``cap=None`` all are counted, which takes long on a big table.
+        """
+        return ports.queries().runs.count(self.filter, cap)
 
 
 def chosen(params: Mapping[str, Any]) -> Selection:
-    """Return the runs of *params*; a workflow may be given as its class."""
+    """Return the runs of *params*; a class or an instance may stand for its name."""
     filled = dict(params)
+    subject = filled.pop("subject", None)
+    if subject is not None:
+        if filled.get("business_key") is not None:
+            raise InvalidFilter(
+                "subject= and business_key= say the same thing; give one of them."
+            )
+        filled["business_key"] = subject_key(subject)
     if isinstance(filled.get("workflow"), type):
         filled["workflow"] = definition_of(filled["workflow"]).name
     return Selection(ports.queries().flow_filter(filled))

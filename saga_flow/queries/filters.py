@@ -28,7 +28,9 @@ from saga_flow.states import (
     ClosedReason,
     CompensationState,
     FlowStatus,
+    status_bucket,
 )
+from saga_flow.store.wake import WAKEABLE
 
 C = TypeVar("C", bound=TextChoices)
 
@@ -75,6 +77,21 @@ class FlowFilter:
     closed_before: datetime | None = None
     signalable: bool = False
     """Only runs that a signal would wake."""
+
+    stuck: bool = False
+    """Only open runs that nothing would ever wake (docs/operations.md, "Sweeps")."""
+
+    @property
+    def statuses(self) -> frozenset[FlowStatus]:
+        """Every status that fits all that is said of statuses."""
+        found = self.status or frozenset(FlowStatus)
+        if self.status_bucket is not None:
+            found = frozenset(
+                each for each in found if status_bucket(each) == self.status_bucket
+            )
+        if self.signalable:
+            found &= FlowStatus.signalable()
+        return found & WAKEABLE if self.stuck else found
 
     def fingerprint(self) -> str:
         """A short hash that two filters share if and only if they mean the same."""
@@ -254,5 +271,6 @@ READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
         "closed_after": _moment,
         "closed_before": _moment,
         "signalable": _flag,
+        "stuck": _flag,
     }
 )

@@ -12,13 +12,12 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q
 
 from saga_flow.models import (
     ActionRun,
     CompensationRun,
     FlowChild,
-    FlowRun,
     FlowSignal,
     Worker,
 )
@@ -59,7 +58,8 @@ def page(status: FlowStatus, after: Place | None, limit: int) -> list[Place]:
 
 def stuck(among: Sequence[UUID]) -> list[UUID]:
     """Those of *among* that nothing will ever wake."""
-    return list(_stuck().filter(pk__in=among).values_list("pk", flat=True))
+    found = runs().filter(nothing_wakes(), pk__in=among)
+    return list(found.values_list("pk", flat=True))
 
 
 def with_free_steps(among: Sequence[UUID]) -> list[UUID]:
@@ -77,8 +77,8 @@ def repair(run: UUID) -> bool:
     def attempt() -> bool:
         with atomic():
             changed = (
-                _stuck()
-                .filter(_patient(), hintable(), pk=run)
+                runs()
+                .filter(nothing_wakes(), _patient(), hintable(), pk=run)
                 .update(
                     wake_at=Now(),
                     hint_at=Now(),
@@ -98,11 +98,12 @@ def repair(run: UUID) -> bool:
     return retried(attempt)
 
 
-def _stuck() -> QuerySet[FlowRun]:
+def nothing_wakes() -> Q:
+    """Open runs that wait for nothing named, are not due and are not held."""
     dead = Q(status__in=(FlowStatus.PENDING, FlowStatus.RUNNING))
     waits_for_nothing = Q(status=FlowStatus.WAITING) & ~_awaited()
     undriven = Q(status=FlowStatus.CANCELLING) & ~_being_undone()
-    return runs().filter(
+    return Q(
         dead | waits_for_nothing | undriven,
         free("lease_owner"),
         wake_at__isnull=True,

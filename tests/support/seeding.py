@@ -24,6 +24,7 @@ from saga_flow.states import (
 )
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+LATER = START + timedelta(days=1)
 
 
 def run(

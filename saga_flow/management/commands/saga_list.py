@@ -20,7 +20,7 @@ WIDEST: Final = 100
 SEVERAL: Final = frozenset(
     {"status", "closed_reason", "compensation_state", "ids", "tag"}
 )
-SWITCHES: Final = frozenset({"signalable"})
+SWITCHES: Final = frozenset({"signalable", "stuck"})
 FLAGS: Final = {"version": "--workflow-version"}
 """Django itself takes --version."""
 

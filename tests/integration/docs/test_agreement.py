@@ -226,7 +226,7 @@ def test_every_event_is_listed_with_the_lines_that_it_is_told_for() -> None:
         ("## Actions", set(action.ActionOptions.__annotations__)),
         ("## Workflows", set(meta._OPTIONS)),
         ("## Starting", set(StartOptions.__annotations__)),
-        ("### Lists", set(filters.NAMES)),
+        ("### Lists", {*filters.NAMES, "subject"}),
     ],
 )
 def test_the_options_of_authors_are_listed(heading: str, names: set[str]) -> None:

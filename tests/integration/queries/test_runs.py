@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from saga_flow.exceptions import InvalidCursor
+from saga_flow.exceptions import InvalidCursor, InvalidFilter
 from saga_flow.queries import runs
 from saga_flow.queries.filters import FlowFilter, flow_filter
 from saga_flow.states import FlowStatus, SignalStatus, WorkerStatus
@@ -64,9 +64,10 @@ def test_a_cursor_of_another_filter_is_refused() -> None:
         runs.page(flow_filter({"status": "waiting"}), cursor)
 
 
-@pytest.mark.parametrize("size", [0, 201])
-def test_a_page_size_out_of_range_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match="1 to 200"):
+@pytest.mark.covers("LR-11")
+@pytest.mark.parametrize("size", [0, 201, True, None, "50"])
+def test_a_page_size_out_of_range_is_refused(size: Any) -> None:
+    with pytest.raises(InvalidFilter, match="1 to 200"):
         runs.page(EVERYTHING, size=size)
 
 
@@ -154,6 +155,25 @@ def test_signalable_follows_the_statuses() -> None:
     found = {item.status for item in runs.page(flow_filter({"signalable": True})).items}
 
     assert found == FlowStatus.signalable()
+
+
+def test_stuck_finds_what_nothing_would_ever_wake() -> None:
+    waits = seeding.run("waits")
+    waits.signals.create(
+        name="paid", status=SignalStatus.WAITING, sequence=0, created_at=seeding.START
+    )
+    seeding.run("due", wake_at=seeding.START)
+    owner = seeding.worker()
+    seeding.run("held", status=FlowStatus.RUNNING, lease_owner=owner.pk)
+    seeding.run("closed", status=FlowStatus.COMPLETED)
+    seeding.run("held-out", status=FlowStatus.INTERRUPTED)
+    seeding.run("forgotten")
+    seeding.run("dropped", status=FlowStatus.RUNNING)
+
+    found = {item.instance_id for item in runs.page(flow_filter({"stuck": True})).items}
+
+    assert found == {"forgotten", "dropped"}
+    assert runs.count(flow_filter({"stuck": True, "status": "waiting"})) == 1
 
 
 @pytest.mark.parametrize(

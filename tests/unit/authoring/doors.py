@@ -167,10 +167,10 @@ class FakeRuns:
     def __init__(self, snapshots: list[Snapshot]) -> None:
         self._snapshots = snapshots
 
-    def page(self, _chosen: Any, /, cursor: str | None = None) -> Any:
+    def page(self, _chosen: Any, cursor: str | None, _size: int, /) -> Any:
         return SimpleNamespace(items=tuple(self._snapshots), next_cursor=cursor)
 
-    def count(self, _chosen: Any, /) -> int:
+    def count(self, _chosen: Any, _cap: int | None, /) -> int:
         return len(self._snapshots)
 
     def iterate(self, _chosen: Any, /) -> Iterator[Snapshot]:

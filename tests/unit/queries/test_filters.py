@@ -42,6 +42,7 @@ def test_every_name_has_a_reader() -> None:
         ({"archived": "any"}, "archived", None),
         ({"archived": True}, "archived", True),
         ({"signalable": "true"}, "signalable", True),
+        ({"stuck": "yes"}, "stuck", True),
         ({"created_after": "2026-03-01T12:00:00Z"}, "created_after", NOON),
         ({"closed_before": NOON}, "closed_before", NOON),
         ({"status": None}, "status", frozenset()),
@@ -66,6 +67,7 @@ def test_a_value_is_read(given: dict[str, object], name: str, read: object) -> N
         ({"tag": "team"}, ["'team'", "key=value"]),
         ({"tag": ["a=1", "a=2"]}, ["a='1'", "a='2'"]),
         ({"archived": "maybe"}, ["archived='maybe'", "any"]),
+        ({"stuck": "perhaps"}, ["stuck='perhaps'", "true, false"]),
         ({"signalable": "perhaps"}, ["signalable='perhaps'", "true, false"]),
         ({"created_after": "yesterday"}, ["'yesterday'", "2026-01-31T08:00:00Z"]),
         ({"created_after": "2026-03-01T12:00:00"}, ["no offset"]),
@@ -101,6 +103,7 @@ def test_the_fingerprint_knows_meaning_not_spelling() -> None:
         {"tag": "a=1"},
         {"queue": ""},
         {"signalable": True},
+        {"stuck": True},
     ],
 )
 def test_the_fingerprint_tells_filters_apart(other: dict[str, object]) -> None:
