@@ -73,7 +73,11 @@ class ActionTimedOut(SagaFlowError):
 
 
 class ResultNotSerializable(SagaFlowError):
-    """A step returned a value that can't be stored; its effect stands."""
+    """
+    A step returned a value that can't be stored; it is not tried again.
+
+    Its effect stands, unless it is atomic: then it was rolled back.
+    """
 
 
 class SignalTimedOut(SagaFlowError):

@@ -14,6 +14,7 @@ MARKERS = {
     "unit": "unit",
     "model": "unit",
     "integration/conformance": "conformance",
+    "integration/atomic": "conformance",
     "integration/cancelling": "conformance",
     "integration/commands_layer": "conformance",
     "integration/costs": "conformance",

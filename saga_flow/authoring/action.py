@@ -46,6 +46,7 @@ class ActionOptions(TypedDict, total=False):
     lost_worker: LostWorker
     dispatch: Dispatch
     queue: str
+    atomic: bool
     optional: bool
     fallback: Any
     compensate: Action[..., Any]
@@ -57,10 +58,10 @@ _JOBS: Final = frozenset({"dispatch", "queue"})
 _LEGAL: Final[Mapping[type[Any], str]] = {
     LostWorker: "RETRY or FAIL",
     Dispatch: "INLINE or QUEUE",
+    bool: "True or False",
 }
 _LATER: Final = frozenset(
     {
-        "atomic",
         "expires_in",
         "heartbeat_timeout",
         "redact",
@@ -99,6 +100,8 @@ class Action(Generic[P, R]):
         self.declared = declared
         self.changed = changed
         """Whether ``using()`` made it: an undo takes none such."""
+
+        _check_atomic(function, declared)
         functools.update_wrapper(cast(Any, self), function)
 
     @property
@@ -247,6 +250,15 @@ def _check_function(function: Any) -> None:
         )
 
 
+def _check_atomic(function: Any, declared: Declared) -> None:
+    if declared.rule.atomic and inspect.iscoroutinefunction(function):
+        raise DefinitionError(
+            f"atomic=True takes a function of plain def, and {function.__qualname__} "
+            "is async: its queries go out on the connections of other threads, "
+            "outside of the step's transaction. Write it with def."
+        )
+
+
 def _declared(options: Mapping[str, Any], base: Declared, what: str) -> Declared:
     _check_options(options, what)
     changes: dict[str, Any] = {
@@ -284,6 +296,8 @@ def _rule(options: Mapping[str, Any], base: StepRule, what: str) -> StepRule:
         changes["retry"] = _instance(options, "retry", Retry, what).rule()
     if "lost_worker" in options:
         changes["lost_worker"] = _instance(options, "lost_worker", LostWorker, what)
+    if "atomic" in options:
+        changes["atomic"] = _instance(options, "atomic", bool, what)
     rule = replace(base, **changes)
     return _dispatched(options, rule, what) if options.keys() & _JOBS else rule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random  # noqa: TID251 - spreads retries, decides nothing
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from saga_flow import conf, holdings, registry
 from saga_flow.current import StepContext, executing
-from saga_flow.engine import planning, recovery, retry
+from saga_flow.engine import planning, recovery, retry, together
 from saga_flow.exceptions import (
     CodecFailed,
     CodecRefused,
@@ -66,6 +66,8 @@ class Attempt:
     now: Callable[[], datetime]
     has_undo: bool = False
     queued: bool = False
+    bond: together.Bond | None = None
+    """Of an atomic one: what commits its outcome with its body."""
 
 
 def run(attempt: Attempt) -> tuple[Outcome, SystemExit | None]:
@@ -77,25 +79,32 @@ def run(attempt: Attempt) -> tuple[Outcome, SystemExit | None]:
     """
     started = attempt.now()
     try:
-        result = _call(attempt)
+        if attempt.bond is not None:
+            return together.run(lambda: _made(attempt, started), attempt.bond)
+        return _made(attempt, started), None
+    except together.GivenBack as error:
+        return _given_back(attempt, error, started), error.leave
     except SystemExit as error:
         # plain sys.exit() in a body is its own failure, not the worker's end
         leave = None if type(error) is SystemExit else error
         return failed(attempt, error, started), leave
     except Exception as error:  # noqa: BLE001 - whatever the author's code throws
         return failed(attempt, error, started), None
-    done = Outcome(
+
+
+def _made(attempt: Attempt, started: datetime) -> Outcome:
+    """The outcome of a body that returned. Raises whatever it threw."""
+    return Outcome(
         sequence=attempt.sequence,
         name=attempt.name,
         attempt=attempt.attempt,
         token=attempt.token,
         status=ActionStatus.COMPLETED,
-        result=result,
+        result=_call(attempt),
         started_at=started,
         has_undo=attempt.has_undo,
         queued=attempt.queued,
     )
-    return done, None
 
 
 def _call(attempt: Attempt) -> str:
@@ -103,11 +112,13 @@ def _call(attempt: Attempt) -> str:
     args, kwargs = decode_arguments(
         attempt.arguments, definition.function, what=definition.name
     )
-    with executing(attempt.context), _transaction_of_its_own():
+    # an atomic one has the transaction that its outcome is recorded in
+    own = nullcontext() if attempt.bond is not None else _transaction_of_its_own()
+    with executing(attempt.context), own:
         value = definition.function(*args, **kwargs)
         if definition.is_async:
             value = asyncio.run(value)
-    return _stored(value, definition.name)
+    return _stored(value, definition.name, attempt)
 
 
 @contextmanager
@@ -134,15 +145,16 @@ def _transaction_of_its_own() -> Iterator[None]:
         )
 
 
-def _stored(value: object, name: str) -> str:
+def _stored(value: object, name: str, attempt: Attempt) -> str:
     what, limit = f"result of {name}", conf.get().MAX_PAYLOAD_BYTES
     try:
         # sealed here and not by the store: once the effect has taken place, a result
         # that the codec can't take must not make another worker repeat it
         return seal(codec.encode(value, what=what, limit=limit))
     except (Unserialisable, PayloadTooLarge, CodecRefused) as error:
+        effect = "stands" if attempt.bond is None else "was rolled back"
         raise ResultNotSerializable(
-            f"{error} The step's effect stands; it is not tried again."
+            f"{error} The step's effect {effect}; it is not tried again."
         ) from error
 
 
@@ -165,7 +177,34 @@ def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome
         message=bounded(f"{failure.type}: {failure.message}", _MESSAGE_BYTES),
         available_at=None if delay is None else attempt.now() + delay,
         started_at=started,
-        in_doubt=isinstance(error, ResultNotSerializable | WorkerLost),
+        in_doubt=_is_in_doubt(attempt, error),
+        has_undo=attempt.has_undo,
+        queued=attempt.queued,
+    )
+
+
+def _is_in_doubt(attempt: Attempt, error: BaseException) -> bool:
+    """Whether the body that threw *error* may have taken effect to the full."""
+    if attempt.bond is not None:
+        return isinstance(error, together.TransactionEnded)
+    return isinstance(error, ResultNotSerializable | WorkerLost)
+
+
+def _given_back(
+    attempt: Attempt, error: together.GivenBack, started: datetime
+) -> Outcome:
+    """The outcome of a try that was rolled back for no fault of its body's."""
+    failure = failure_of(error, attempt=attempt.attempt)
+    return Outcome(
+        sequence=attempt.sequence,
+        name=attempt.name,
+        attempt=attempt.attempt,
+        token=attempt.token,
+        status=ActionStatus.PENDING,
+        error=failure.to_json(),
+        message=bounded(failure.message, _MESSAGE_BYTES),
+        available_at=attempt.now(),
+        started_at=started,
         has_undo=attempt.has_undo,
         queued=attempt.queued,
     )
@@ -185,9 +224,19 @@ def given_up_on(rule: StepRule, lost: int) -> bool:
 
 
 def lost_outcome(
-    *, sequence: int, name: str, attempt: int, token: int, queued: bool = False
+    rule: StepRule,
+    *,
+    sequence: int,
+    name: str,
+    attempt: int,
+    token: int,
+    queued: bool = False,
 ) -> Outcome:
-    """The outcome of a step that the death of its worker has ended."""
+    """
+    The outcome of a step that the death of its worker has ended.
+
+    An atomic one has taken no effect, for that would stand with its outcome.
+    """
     # the claim that found a queued step's worker dead has counted itself
     died = attempt - 1 if queued else attempt
     failure = failure_of(WorkerLost(f"The worker of attempt {died} died in it."))
@@ -199,7 +248,7 @@ def lost_outcome(
         status=ActionStatus.FAILED,
         error=failure.to_json(),
         message=failure.message,
-        in_doubt=True,
+        in_doubt=not rule.atomic,
         queued=queued,
     )
 
@@ -236,25 +285,28 @@ def perform(step_id: int) -> UUID | None:
     run_id, step = claimed
     run = history.identity_at_work(run_id)
     with holdings.holding("step", str(step_id), step.token):
-        outcome, leave = _perform(run_id, run.instance_id, step)
         # a worker that serves another queue than the run's hands the run back
-        here = leave is None and step.queue in ("", run.queue)
-        recovery.insist(
-            lambda: outcomes.record(run_id, outcome, planning.plan_one, here=here),
-            lambda: outcomes.is_recorded(run_id, outcome),
-            f"run={run_id} step={step.sequence}",
-        )
+        here = step.queue in ("", run.queue)
+        outcome, leave = _perform(run_id, run.instance_id, step, here=here)
+        here = here and leave is None
+        if not outcome.recorded:
+            recovery.insist(
+                lambda: outcomes.record(run_id, outcome, planning.plan_one, here=here),
+                lambda: outcomes.is_recorded(run_id, outcome),
+                f"run={run_id} step={step.sequence}",
+            )
     if leave is not None:
         raise leave
     return run_id if here else None
 
 
 def _perform(
-    run_id: UUID, instance_id: str, step: StepFacts
+    run_id: UUID, instance_id: str, step: StepFacts, *, here: bool
 ) -> tuple[Outcome, SystemExit | None]:
     rule = load_rule(step.options)
     if step.lost_attempts and given_up_on(rule, step.lost_attempts):
         lost = lost_outcome(
+            rule,
             sequence=step.sequence,
             name=step.name,
             attempt=step.attempt,
@@ -275,5 +327,6 @@ def _perform(
             now=dialect.read_now,
             has_undo=bool(step.undo_name),
             queued=True,
+            bond=together.queued(run_id, step, here=here) if rule.atomic else None,
         )
     )

@@ -26,14 +26,22 @@ def was_committed(claim: Claim, passes_after: int) -> bool:
     Reconnects and reads the pass counter. False while the database can't be reached:
     then the outcome is kept in hand.
     """
+    found = look_up(
+        lambda: history.pass_counter(claim.run, claim.epoch) == passes_after
+    )
+    return bool(found)
+
+
+def look_up(question: Callable[[], bool]) -> bool | None:
+    """Reconnect and ask the database; None while it can't be reached."""
     for number in range(_TRIES):
         try:
             dialect.connection().close_if_unusable_or_obsolete()
-            return history.pass_counter(claim.run, claim.epoch) == passes_after
+            return question()
         except DatabaseError:
             dialect.connection().close()
             clock.pause(0.05 * 2**number)
-    return False
+    return None
 
 
 def keep_held(claim: Claim, gathered: Gathered) -> None:

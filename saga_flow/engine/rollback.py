@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from saga_flow import clock, conf, holdings, registry
-from saga_flow.engine import perform, planning, recovery, retry
+from saga_flow.engine import perform, planning, recovery, retry, together
 from saga_flow.exceptions import CodecFailed, UnknownDefinition
 from saga_flow.records import Claim, Outcome, StepFacts, UndoFacts, UndoPolicy
 from saga_flow.serialization.sealing import unseal
@@ -139,12 +139,13 @@ class _Driver:
         if step.worker is not None and workers.is_live(step.worker):
             return True
         lost = perform.lost_outcome(
+            load_rule(step.options),
             sequence=step.sequence,
             name=step.name,
             attempt=step.attempt,
             token=step.token,
         )
-        failed = replace(step, status=ActionStatus.FAILED, in_doubt=True)
+        failed = replace(step, status=ActionStatus.FAILED, in_doubt=lost.in_doubt)
         # if its outcome came first, it is in the plan that is read next
         with suppress(ClaimLost):
             undos.give_up_lost(self.claim, lost, planning.plan_one(failed))
@@ -183,11 +184,12 @@ class _Driver:
         started = self._start(undo)
         with holdings.holding("undo", str(undo.id), started.token):
             outcome, leave = _attempt(self.claim, started, self.now)
-            recovery.insist(
-                lambda: undoing.settle(self.claim.run, started, outcome),
-                lambda: undoing.is_settled(started, outcome),
-                f"run={self.claim.run} undo of step {started.sequence}",
-            )
+            if not outcome.recorded:
+                recovery.insist(
+                    lambda: undoing.settle(self.claim.run, started, outcome),
+                    lambda: undoing.is_settled(started, outcome),
+                    f"run={self.claim.run} undo of step {started.sequence}",
+                )
         if leave is not None:
             raise leave
         # its own outcome is one arrival; any other one means reading the plan again
@@ -292,9 +294,11 @@ def _attempt(
             claim.run, claim.instance_id, undo.sequence, undo.attempt, undo=True
         ),
         now=now,
+        bond=together.undo(claim.run, undo) if rule.atomic else None,
     )
     if undo.lost_attempts > retry.LOST_BUDGET:
         lost = perform.lost_outcome(
+            rule,
             sequence=undo.sequence,
             name=undo.name,
             attempt=undo.attempt,

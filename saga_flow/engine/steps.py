@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from saga_flow import clock
-from saga_flow.engine import perform
+from saga_flow.engine import perform, together
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.unwinding import Outdone, Suspended
 from saga_flow.exceptions import ActionExpired, ActionFailed
@@ -18,6 +18,7 @@ from saga_flow.records import (
     Outcome,
     StepCall,
     StepFacts,
+    StepRule,
     Try,
     Wait,
 )
@@ -157,7 +158,7 @@ def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
     if recorded.status is ActionStatus.RUNNING:
         rule = load_rule(recorded.options)
         if perform.given_up_on(rule, recorded.lost_attempts + 1):
-            return _lost(pass_, body, last)
+            return _lost(pass_, body, last, rule)
     elif recorded.available_at is not None:
         _until(pass_, body, recorded.available_at)
     return _again(pass_, body, last)
@@ -173,9 +174,10 @@ def _waits_for(sequence: int, name: str) -> Wait:
     )
 
 
-def _lost(pass_: Pass, body: _Body, last: Try) -> Any:
+def _lost(pass_: Pass, body: _Body, last: Try, rule: StepRule) -> Any:
     """The worker died in mid-body, and the step is not to be tried again."""
     pass_.pending.held = perform.lost_outcome(
+        rule,
         sequence=last.sequence,
         name=last.name,
         attempt=last.attempt,
@@ -223,7 +225,8 @@ def _again(pass_: Pass, body: _Body, last: Try) -> Any:
 def _attempts(pass_: Pass, body: _Body, *, attempt: int, lost: int) -> Any:
     """Call the body, then again while another attempt is owed and due soon."""
     outcome, leave = perform.run(_attempt(pass_, body, attempt, lost))
-    pass_.pending.held = outcome
+    if not outcome.recorded:
+        pass_.pending.held = outcome
     if leave is not None:
         # the process is told to go: the driver records the outcome, then passes it on
         pass_.leave(Outdone())
@@ -245,11 +248,12 @@ def _attempts(pass_: Pass, body: _Body, *, attempt: int, lost: int) -> Any:
 
 def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> perform.Attempt:
     claim = pass_.claim
+    rule = load_rule(body.options) if body.options else body.call.rule
     return perform.Attempt(
         name=body.call.name,
         sequence=body.sequence,
         arguments=body.arguments,
-        rule=load_rule(body.options) if body.options else body.call.rule,
+        rule=rule,
         attempt=attempt,
         lost_attempts=lost,
         token=claim.epoch,
@@ -258,6 +262,7 @@ def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> perform.Attem
         ),
         now=pass_.now,
         has_undo=body.call.undo is not None,
+        bond=together.inline(claim) if rule.atomic else None,
     )
 
 

@@ -43,6 +43,9 @@ class Outcome:
     queued: bool = False
     """Whether a job of its own performed it."""
 
+    recorded: bool = False
+    """Whether it was committed together with what its body wrote."""
+
     @property
     def succeeded(self) -> bool:
         """Whether the body took effect and returned a storable value."""

@@ -68,6 +68,9 @@ class StepRule:
     queue: str = ""
     """Where the job of a queued step goes; empty: to its run's queue."""
 
+    atomic: bool = False
+    """Whether its body and its outcome are one transaction."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoOrder:

@@ -28,11 +28,19 @@ def dump_rule(rule: StepRule) -> str:
         data["non_retryable"] = list(retry.non_retryable)
     if retry.retry_on:
         data["retry_on"] = list(retry.retry_on)
+    return json.dumps(data | _how(rule), separators=(",", ":"))
+
+
+def _how(rule: StepRule) -> dict[str, Any]:
+    """Who performs the step, and in what; what is as usual is left out."""
+    data: dict[str, Any] = {}
     if rule.dispatch is not Dispatch.INLINE:
         data["dispatch"] = rule.dispatch.value
     if rule.queue:
         data["queue"] = rule.queue
-    return json.dumps(data, separators=(",", ":"))
+    if rule.atomic:
+        data["atomic"] = True
+    return data
 
 
 @lru_cache(maxsize=1024)
@@ -53,6 +61,7 @@ def load_rule(text: str) -> StepRule:
         lost_worker=LostWorker(data["lost_worker"]),
         dispatch=Dispatch(data.get("dispatch", Dispatch.INLINE)),
         queue=data.get("queue", ""),
+        atomic=data.get("atomic", False),
     )
 
 

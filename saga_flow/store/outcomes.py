@@ -6,8 +6,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from saga_flow.models import ActionRun, FlowRun
-from saga_flow.records import Outcome, Wake, Wanted
-from saga_flow.states import OPEN, ActionStatus, FlowStatus
+from saga_flow.records import Claim, Outcome, StepFacts, Wake, Wanted
+from saga_flow.states import MAY_START_WORK, OPEN, ActionStatus, FlowStatus
 from saga_flow.store import dialect, guards, history, journal, outbox, undos
 from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import (
@@ -16,7 +16,16 @@ from saga_flow.store.gathered import (
     outcome_line,
     outcome_update,
 )
-from saga_flow.store.sql import RunUpdate, apply, guard, literal, run_statement
+from saga_flow.store.joint import nobody_writes
+from saga_flow.store.sql import (
+    RunUpdate,
+    Statement,
+    apply,
+    apply_at_once,
+    guard,
+    literal,
+    run_statement,
+)
 from saga_flow.store.transaction import Refused, atomic, retried
 from saga_flow.store.undos import PlanOne
 
@@ -41,13 +50,20 @@ def record(run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool = False) -
     return True
 
 
-def _record(run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool) -> None:
+def _record(
+    run: UUID,
+    held: Outcome,
+    plan_one: PlanOne,
+    *,
+    here: bool,
+    where: Sql = guards.IS_OPEN,
+) -> None:
     now = dialect.now()
     woken = literal(_WOKEN if _decides(held) else {FlowStatus.CANCELLING})
     with atomic():
         update = RunUpdate(
             run=run,
-            where=(guards.IS_OPEN,),
+            where=(where,),
             sets={
                 "wake_at": Sql(
                     f"CASE WHEN status IN ({woken}) THEN {now.text} ELSE wake_at END",
@@ -97,6 +113,62 @@ def _standing(run: UUID) -> tuple[FlowStatus, str, bool]:
         cursor.execute(text, [dialect.adapt(run)])
         status, queue, is_free = cursor.fetchone()
     return FlowStatus(status), queue, bool(is_free)
+
+
+def record_inline(claim: Claim, held: Outcome) -> None:
+    """
+    Row 27: a step's outcome, in the transaction of its body and by a pass.
+
+    Raises Refused when the lease is gone, and with it all that the body wrote.
+    """
+    update = RunUpdate(
+        run=claim.run,
+        where=(guards.RUNNING, guards.leased(claim.owner, claim.epoch)),
+        sets={
+            "history_seq": journal.plus(1),
+            "updated_at": dialect.forward("updated_at"),
+        },
+    )
+    statements: list[Statement] = [
+        outcome_update(claim.run, held),
+        *journal.insert(claim.run, (outcome_line(held),)),
+    ]
+    write = apply_at_once if dialect.vendor() == "postgresql" else apply
+    write(update, statements)
+
+
+def record_queued(run: UUID, plan_one: PlanOne, here: bool, held: Outcome) -> None:  # noqa: FBT001
+    """
+    Row 27: a step's outcome, in the transaction of its body and by a job of its own.
+
+    Raises Refused unless the run may still start work.
+    """
+    _record(run, held, plan_one, here=here, where=guards.MSW)
+
+
+def stands(run: UUID, held: Outcome) -> bool:
+    """Whether *held* is recorded, once nobody can be at it any more."""
+    with nobody_writes(run):
+        return is_recorded(run, held)
+
+
+def is_driven(claim: Claim) -> bool:
+    """Whether the run is still running under this lease."""
+    runs = FlowRun.objects.using(dialect.alias()).filter(
+        pk=claim.run, lease_owner=claim.owner, lease_epoch=claim.epoch
+    )
+    return runs.filter(status=FlowStatus.RUNNING).exists()
+
+
+def is_claimed(run: UUID, step: StepFacts) -> bool:
+    """Whether the claim of a queued step stands, under a run that may go on."""
+    steps = ActionRun.objects.using(dialect.alias()).filter(
+        pk=step.id,
+        status=ActionStatus.RUNNING,
+        attempt=step.attempt,
+        token=step.token,
+    )
+    return steps.filter(run__status__in=MAY_START_WORK, run_id=run).exists()
 
 
 def is_recorded(run: UUID, held: Outcome) -> bool:

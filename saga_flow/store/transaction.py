@@ -133,8 +133,13 @@ def retried(attempt: Callable[[], T]) -> T:
         except OperationalError as error:
             if not outermost or number == ATTEMPTS or not is_transient(error, wrapper):
                 raise
-        clock.pause(_JITTER.uniform(0.01, 0.05) * 2**number)
+        back_off(number)
     raise AssertionError("unreachable")
+
+
+def back_off(number: int) -> None:
+    """Pause before a transaction is run again after its *number*-th try."""
+    clock.pause(_JITTER.uniform(0.01, 0.05) * 2**number)
 
 
 def is_transient(error: OperationalError, wrapper: BaseDatabaseWrapper) -> bool:

@@ -16,6 +16,7 @@ from saga_flow.states import (
 from saga_flow.store import dialect, guards, history, journal, outbox, unfinished
 from saga_flow.store.claims import new_token
 from saga_flow.store.dialect import Sql
+from saga_flow.store.joint import nobody_writes
 from saga_flow.store.sql import RunUpdate, Update, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, retried
 from saga_flow.store.undos import tell
@@ -104,6 +105,21 @@ def settle(run: UUID, undo: UndoFacts, outcome: Outcome) -> bool:
         _reject(run, undo, outcome)
         return False
     return True
+
+
+def record(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:
+    """
+    Row 32 in the transaction of the undo's body.
+
+    Raises Refused when another try has superseded this one.
+    """
+    _settle(run, undo, outcome, CompensationStatus(outcome.status.value))
+
+
+def stands(run: UUID, undo: UndoFacts, outcome: Outcome) -> bool:
+    """Whether *outcome* is recorded, once nobody can be at it any more."""
+    with nobody_writes(run):
+        return is_settled(undo, outcome)
 
 
 def is_settled(undo: UndoFacts, outcome: Outcome) -> bool:

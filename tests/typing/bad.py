@@ -52,6 +52,10 @@ class Declared(Checkout):
 def misspelt() -> None: ...
 
 
+@action(atomic="yes")  # E
+def text_for_truth() -> None: ...
+
+
 @action(retry=Retry(attempts="3"))  # E
 def text_for_number() -> None: ...
 

@@ -89,6 +89,7 @@ class Checkout(Workflow):
         step.compensate_with(refund, order_id, RESULT["id"])
         assert_type(self.action(ship, order_id).run(), bytes)
         assert_type(self.action(reserve.using(lost_worker=FAIL), order_id).run(), int)
+        assert_type(self.action(reserve.using(atomic=True), order_id).run(), int)
         assert_type(self.action(reserve, order_id).optional().run(), int | None)
         assert_type(self.action(reserve, order_id).optional(None).run(), int | None)
         assert_type(self.action(reserve, order_id).optional("").run(), int | str)

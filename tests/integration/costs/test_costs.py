@@ -19,6 +19,7 @@ from saga_flow import Workflow, action, flows
 from saga_flow.engine.drive import drive
 from saga_flow.store import claims, history, workers
 from tests.support.statements import Cost, counted
+from tests.zoo.models import Effect
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,6 +101,38 @@ def test_a_straight_sequence_of_n_steps_is_n_and_2_commits(steps: int) -> None:
 
     assert flows.load_run(run).completed()
     assert cost.commits == steps + 2
+
+
+@action(name="cost.row", atomic=True)
+def row() -> None:
+    """One statement of its own."""
+    Effect.objects.create(name="row", attempt=1, pid=1)
+
+
+class Atomic(Workflow):
+    """Steps whose bodies write a row each."""
+
+    class Meta:
+        """Its name."""
+
+        name = "cost.atomic"
+
+    def handle(self, steps: int) -> None:
+        """Step by step."""
+        for number in range(steps):
+            self.action(nothing, number).run()
+            self.action(row).run()
+
+
+def test_an_atomic_step_is_two_commits_of_a_few_statements(meter: Cost) -> None:
+    drive(Atomic.using(instance_id="atomic").start(5).run_id)
+
+    between = _costs[1:]
+    assert len(between) == 4
+    # its start, its body with its outcome, and the start of the plain step
+    assert {cost.commits for cost in between} == {3}
+    most = 4 if connection.vendor == POSTGRESQL else 4 + 1 + 3 + 3
+    assert max(len(cost.statements) for cost in between) <= most, between[2]
 
 
 def test_a_step_far_down_costs_what_an_early_one_costs(meter: Cost) -> None:

@@ -140,9 +140,9 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[SagaFlowError], tuple[str, ...]]] 
         ("aliases='refusals.old'", "list"),
     ),
     "not in this release": (
-        {"atomic": True},
+        {"redact": True},
         UnknownOption,
-        ("atomic", "not available yet"),
+        ("redact", "not available yet"),
     ),
 }
 

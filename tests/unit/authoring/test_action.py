@@ -106,7 +106,6 @@ def test_a_name_is_not_for_one_call(option: str) -> None:
         "timeout",
         "expires_in",
         "heartbeat_timeout",
-        "atomic",
         "redact",
     ],
 )
@@ -117,6 +116,34 @@ def test_an_option_that_is_yet_to_come_is_refused(option: str) -> None:
         action(**options)(charge)
     with pytest.raises(UnknownOption, match=said):
         action(charge).using(**options)
+
+
+def test_a_body_and_its_outcome_are_one_transaction_where_that_is_asked_for() -> None:
+    with registry.isolated():
+        made = action(atomic=True)(charge)
+        assert made.declared.rule == StepRule(atomic=True)
+        assert registry.action(made.name).rule.atomic is True
+
+    assert made.using(atomic=False).declared.rule == StepRule()
+    assert action(charge).declared.rule.atomic is False
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_atomic_is_true_or_false(value: Any) -> None:
+    with pytest.raises(DefinitionError, match=rf"atomic={value!r}\) takes True or"):
+        action(atomic=value)(charge)
+
+
+def test_an_async_body_cannot_be_atomic() -> None:
+    async def convert() -> None:
+        """Its queries go out on other threads."""
+
+    said = "atomic=True takes a function of plain def, and .*convert is async"
+    with registry.isolated():
+        with pytest.raises(DefinitionError, match=said):
+            action(atomic=True)(convert)
+        with pytest.raises(DefinitionError, match=said):
+            action(convert).using(atomic=True)
 
 
 def test_a_step_is_performed_by_the_pass_unless_it_is_given_a_job() -> None:
