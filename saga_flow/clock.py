@@ -9,8 +9,9 @@ uses instead of the database's clock.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -48,6 +49,16 @@ def pause(seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
         sleep(seconds)
     else:
         _fake.advance(timedelta(seconds=seconds))
+
+
+async def apause(
+    seconds: float, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
+    """Wait out *seconds* as :func:`pause` does, while the thread does other work."""
+    if _fake is None:
+        await sleep(seconds)
+    else:
+        pause(seconds)
 
 
 def monotonic() -> float:

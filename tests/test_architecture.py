@@ -20,8 +20,8 @@ MAX_MODULE, MAX_FUNCTION, MAX_METHODS, MAX_PARAMETERS = 400, 50, 15, 6
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "common"}
 
 # The authoring facades are as wide as what they offer. They stay typed signatures
-# that hand on to functions; both carry nothing else.
-FACADES = {"Workflow", "Handle"}
+# that hand on to functions, and carry nothing else; Observed is a handle's facts.
+FACADES = {"Workflow", "Handle", "Observed"}
 
 # Who may go around the store. None but the store writes an engine table: the others
 # read, or, like migrations and the testing kit, prepare tables.

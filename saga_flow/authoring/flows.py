@@ -11,6 +11,7 @@ from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.requests import CommandOptions, request
 from saga_flow.authoring.selection import Selection, chosen
 from saga_flow.authoring.start import Handles, Start, definition_of, starting
+from saga_flow.authoring.twins import twin
 from saga_flow.exceptions import DefinitionError, RunNotFound
 from saga_flow.names import MAX_TENANT, identifier
 from saga_flow.records import Answer, Target
@@ -50,6 +51,19 @@ def load(instance_id: str, flow: Any = None, /, *, tenant: str = "") -> Handle[A
     return handle
 
 
+@overload
+async def aload(
+    instance_id: str, flow: type[Handles[..., R]], /, *, tenant: str = ...
+) -> Handle[R]: ...
+@overload
+async def aload(instance_id: str, /, *, tenant: str = ...) -> Handle[Any]: ...
+async def aload(
+    instance_id: str, flow: Any = None, /, *, tenant: str = ""
+) -> Handle[Any]:
+    """Do what :func:`load` does."""
+    return await twin(load)(instance_id, flow, tenant=tenant)
+
+
 def load_run(run_id: UUID | str, /) -> Handle[Any]:
     """Return a handle that is pinned to one run. Raises RunNotFound."""
     target = Target(run_id=_uuid(run_id))
@@ -74,6 +88,10 @@ def load_selection(
     return handle
 
 
+aload_run = twin(load_run)
+aload_selection = twin(load_selection)
+
+
 def filter(**params: Any) -> Selection:  # noqa: A001 - as Django's own is called
     """
     Return the runs that *params* describe (docs/authoring.md, "Lists").
@@ -90,6 +108,9 @@ def release(
     target = _instance(instance_id, tenant)
     answer = ports.client().release(target, request(options or {}))
     return commands.accepted(answer)
+
+
+arelease = twin(release)
 
 
 def _instance(instance_id: str, tenant: str) -> Target:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
-from saga_flow import states
 from saga_flow.authoring import commands, observing, ports
+from saga_flow.authoring.observed import Observed
 from saga_flow.authoring.requests import CommandOptions, request
 from saga_flow.authoring.signals import Signal
+from saga_flow.authoring.twins import twin
 from saga_flow.records import Answer, Request, Snapshot, Target
-from saga_flow.states import FlowStatus
 
 T = TypeVar("T")
 Rc_co = TypeVar("Rc_co", covariant=True)
 
 
-class Handle(Generic[Rc_co]):
+class Handle(Observed, Generic[Rc_co]):
     """
     One run, as it stood when it was last read.
 
@@ -28,9 +27,7 @@ class Handle(Generic[Rc_co]):
     """
 
     def __init__(self, target: Target, *, run_id: UUID | None = None) -> None:
-        self._target = target
-        self._run_id = target.run_id or run_id
-        self._snapshot: Snapshot | None = None
+        super().__init__(target, run_id=run_id)
         self._request = Request()
         self._timeout: timedelta | None = None
 
@@ -52,156 +49,7 @@ class Handle(Generic[Rc_co]):
         handle._run_id, handle._snapshot = snapshot.run_id, snapshot
         return handle
 
-    # ------------------------------------------------------------------ what it is
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Everything that was read; it is read now if nothing was yet."""
-        if self._snapshot is None:
-            self.refresh()
-        return cast(Snapshot, self._snapshot)
-
-    @property
-    def run_id(self) -> UUID:
-        """The run that was last read, or started."""
-        return self._run_id or self.snapshot.run_id
-
-    @property
-    def instance_id(self) -> str:
-        """The id that the run shares with those that continue it."""
-        return self._target.instance_id or self.snapshot.instance_id
-
-    @property
-    def is_pinned(self) -> bool:
-        """Whether it stays with one run."""
-        return self._target.run_id is not None
-
-    @property
-    def workflow(self) -> str:
-        """The workflow's durable name."""
-        return self.snapshot.workflow_name
-
-    @property
-    def version(self) -> str:
-        """The workflow's version at the start."""
-        return self.snapshot.workflow_version
-
-    @property
-    def run_number(self) -> int:
-        """Counts the instance's runs from 1."""
-        return self.snapshot.run_number
-
-    @property
-    def status(self) -> FlowStatus:
-        """Where the run stands (docs/statuses.md)."""
-        return self.snapshot.status
-
-    @property
-    def status_bucket(self) -> str | None:
-        """running, completed or failed; None while it is only reserved."""
-        return states.status_bucket(self.status)
-
-    @property
-    def status_saga_flow(self) -> str | None:
-        """The status in the words of eight."""
-        return states.STATUS_SAGA_FLOW[self.status]
-
-    @property
-    def status_durable_workflow(self) -> str | None:
-        """The status in the words of nine."""
-        return states.STATUS_DURABLE_WORKFLOW[self.status]
-
-    @property
-    def status_looprig(self) -> str | None:
-        """The status in the words of six."""
-        return states.STATUS_LOOPRIG[self.status]
-
-    @property
-    def closed_reason(self) -> str | None:
-        """Why it is closed; None while it is open."""
-        return self.snapshot.closed_reason
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether it is closed for good."""
-        return self.snapshot.is_terminal
-
-    @property
-    def revision(self) -> int:
-        """Counts what operators decide on; see ``using(expected_revision=…)``."""
-        return self.snapshot.revision
-
-    @property
-    def compensation_state(self) -> str:
-        """How far its rollback has come: none, pending, running, completed, failed."""
-        return self.snapshot.compensation_state
-
-    @property
-    def status_summary(self) -> str:
-        """What the workflow says of itself."""
-        return self.snapshot.status_summary
-
-    @property
-    def wait_reason(self) -> str:
-        """What the engine says that it waits for."""
-        return self.snapshot.wait_reason
-
-    @property
-    def error(self) -> Mapping[str, Any] | None:
-        """What it failed of: type, message and category."""
-        return self.snapshot.error
-
-    @property
-    def business_key(self) -> str:
-        """What it is about, such as ``orders.order:42``."""
-        return self.snapshot.business_key
-
-    @property
-    def memo(self) -> Mapping[str, Any]:
-        """Facts kept with it."""
-        return self.snapshot.memo
-
-    @property
-    def created_at(self) -> datetime:
-        """When it was started or reserved."""
-        return self.snapshot.created_at
-
-    @property
-    def closed_at(self) -> datetime | None:
-        """When it was closed; None while it is open."""
-        return self.snapshot.closed_at
-
-    def running(self) -> bool:
-        """Whether it is open, and more than reserved."""
-        return states.is_running(self.status)
-
-    def completed(self) -> bool:
-        """Whether it ended well, or continued as another run."""
-        return self.status is FlowStatus.COMPLETED
-
-    def failed(self) -> bool:
-        """Whether an error ended it."""
-        return self.status is FlowStatus.FAILED
-
-    def cancelled(self) -> bool:
-        """Whether it was no longer wanted."""
-        return self.status is FlowStatus.CANCELLED
-
-    def terminated(self) -> bool:
-        """Whether an operator closed it by force."""
-        return self.status is FlowStatus.TERMINATED
-
-    def expired(self) -> bool:
-        """Whether its own deadline ended it."""
-        return self.status is FlowStatus.EXPIRED
-
     # ------------------------------------------------------------- what became of it
-
-    def refresh(self) -> Self:
-        """Read the run again. Raises RunNotFound."""
-        self._snapshot = ports.queries().snapshot(self._target)
-        self._run_id = self._snapshot.run_id
-        return self
 
     def output(self) -> Rc_co | None:
         """
@@ -342,6 +190,68 @@ class Handle(Generic[Rc_co]):
     def tags(self) -> tuple[Any, ...]:
         """Its searchable labels."""
         return ports.queries().tags(self.run_id)
+
+    # ------------------------------------------------------ the same, asynchronously
+
+    @overload
+    async def asignal(self, signal: Signal[T], payload: T, /) -> Answer: ...
+    @overload
+    async def asignal(self, signal: str, payload: object = None, /) -> Answer: ...
+    async def asignal(self, signal: Any, payload: object = None, /) -> Answer:
+        """Do what :meth:`signal` does."""
+        return await twin(self.signal)(signal, payload)
+
+    @overload
+    async def asignal_if_running(self, signal: Signal[T], payload: T, /) -> bool: ...
+    @overload
+    async def asignal_if_running(
+        self, signal: str, payload: object = None, /
+    ) -> bool: ...
+    async def asignal_if_running(self, signal: Any, payload: object = None, /) -> bool:
+        """Do what :meth:`signal_if_running` does."""
+        return await twin(self.signal_if_running)(signal, payload)
+
+    @overload
+    async def aattempt_signal(self, signal: Signal[T], payload: T, /) -> Answer: ...
+    @overload
+    async def aattempt_signal(
+        self, signal: str, payload: object = None, /
+    ) -> Answer: ...
+    async def aattempt_signal(self, signal: Any, payload: object = None, /) -> Answer:
+        """Do what :meth:`attempt_signal` does."""
+        return await twin(self.attempt_signal)(signal, payload)
+
+    async def aresult(self, timeout: timedelta | None = None) -> Rc_co:
+        """Do what :meth:`result` does, and hold no thread while it waits."""
+        return cast(Rc_co, observing.value((await self.await_(timeout)).snapshot))
+
+    async def await_(
+        self, timeout: timedelta | None = None, poll: timedelta | None = None
+    ) -> Self:
+        """Do what :meth:`wait` does, and hold no thread while it waits."""
+        limit = self._timeout if timeout is None else timeout
+        await observing.await_(self, limit, poll)
+        return self
+
+    arefresh = twin(Observed.refresh)
+    aoutput = twin(output)
+    acancel = twin(cancel)
+    aattempt_cancel = twin(attempt_cancel)
+    acompensate = twin(compensate)
+    aterminate = twin(terminate)
+    aattempt_terminate = twin(attempt_terminate)
+    ainterrupt = twin(interrupt)
+    aresume = twin(resume)
+    arepair = twin(repair)
+    aarchive = twin(archive)
+    ahistory = twin(history)
+    aactions = twin(actions)
+    asignals = twin(signals)
+    atimers = twin(timers)
+    acompensations = twin(compensations)
+    achildren = twin(children)
+    acommands = twin(commands)
+    atags = twin(tags)
 
     def _signal(self, signal: Any, payload: object) -> Answer:
         name, text = commands.delivery(signal, payload)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
+
+from asgiref.sync import sync_to_async
 
 from saga_flow import clock, registry
 from saga_flow.authoring import ports
@@ -43,20 +47,49 @@ def wait(
     handle: Handle[Any], timeout: timedelta | None, poll: timedelta | None
 ) -> None:
     """Refresh *handle* until its run is closed (docs/authoring.md)."""
+    pauses = _pauses(timeout, poll)
+    while not _closed(handle):
+        clock.pause(_next(pauses, handle))
+
+
+async def await_(
+    handle: Handle[Any], timeout: timedelta | None, poll: timedelta | None
+) -> None:
+    """Do what :func:`wait` does; between two looks no thread is held."""
+    pauses = _pauses(timeout, poll)
+    while not await sync_to_async(_closed, thread_sensitive=True)(handle):
+        await clock.apause(_next(pauses, handle))
+
+
+def _closed(handle: Handle[Any]) -> bool:
+    if handle.refresh().is_terminal:
+        return True
+    _refuse_uncommitted(handle)
+    return False
+
+
+def _pauses(timeout: timedelta | None, poll: timedelta | None) -> Iterator[float]:
+    """Return how long to pause after each look, until the time is up."""
     pause = _FIRST_POLL if poll is None else _seconds(poll)
-    end = None if timeout is None else _deadline(timeout)
-    while not handle.refresh().is_terminal:
-        _refuse_uncommitted(handle)
-        now = clock.monotonic()
-        if end is not None and now >= end:
-            raise ObservationTimeout(
-                instance_id=handle.instance_id,
-                run_id=handle.run_id,
-                status=handle.status.value,
-            )
-        clock.pause(pause if end is None else min(pause, end - now))
-        if poll is None:
-            pause = min(pause * _SLOWER, _SLOWEST_POLL)
+    end = math.inf if timeout is None else _deadline(timeout)
+    return _paces(pause, _SLOWER if poll is None else 1.0, end)
+
+
+def _paces(pause: float, slower: float, end: float) -> Iterator[float]:
+    slowest = max(pause, _SLOWEST_POLL)
+    while (now := clock.monotonic()) < end:
+        yield min(pause, end - now)
+        pause = min(pause * slower, slowest)
+
+
+def _next(pauses: Iterator[float], handle: Handle[Any]) -> float:
+    for pause in pauses:
+        return pause
+    raise ObservationTimeout(
+        instance_id=handle.instance_id,
+        run_id=handle.run_id,
+        status=handle.status.value,
+    )
 
 
 def value(snapshot: Snapshot) -> Any:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from django.core.exceptions import MultipleObjectsReturned
 
 from saga_flow.authoring import ports
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.start import definition_of, subject_key
+from saga_flow.authoring.twins import twin
 from saga_flow.exceptions import InvalidFilter, RunNotFound
 from saga_flow.records import Snapshot
+
+_AT_ONCE: Final = 200
+"""So many handles an asynchronous iterator takes at once: a page of the list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,19 @@ class Selection:
         With ``cap=None`` all are counted, which takes long on a big table.
         """
         return ports.queries().runs.count(self.filter, cap)
+
+    async def aiterator(self) -> AsyncIterator[Handle[Any]]:
+        """Yield what :meth:`iterator` does; each page is awaited."""
+        found = self.iterator()
+        while part := await twin(list)(islice(found, _AT_ONCE)):
+            for handle in part:
+                yield handle
+
+    ahandles = twin(handles)
+    apage = twin(page)
+    afirst = twin(first)
+    aget = twin(get)
+    acount = twin(count)
 
 
 def chosen(params: Mapping[str, Any]) -> Selection:

@@ -22,6 +22,7 @@ from saga_flow.authoring import metadata, ports
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import duration
 from saga_flow.authoring.requests import check_options, idempotency_key, principal
+from saga_flow.authoring.twins import twin
 from saga_flow.exceptions import DefinitionError
 from saga_flow.names import (
     MAX_QUEUE,
@@ -134,6 +135,11 @@ class Start(Generic[P, Rc_co]):
                 "using(instance_id=...).reserve()."
             )
         return self._handle(self._accepted(self._order))
+
+    astart = twin(start)
+    aattempt_start = twin(attempt_start)
+    arun_sync = twin(run_sync)
+    areserve = twin(reserve)
 
     def _filled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> StartOrder:
         definition = self._definition

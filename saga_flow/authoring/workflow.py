@@ -64,6 +64,13 @@ class Workflow:
         return starting(cls, {}).start(*args, **kwargs)
 
     @classmethod
+    async def astart(
+        cls: type[Handles[P, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Handle[R]:
+        """Do what :meth:`start` does."""
+        return await starting(cls, {}).astart(*args, **kwargs)
+
+    @classmethod
     def using(
         cls: type[Handles[P, R]], /, **options: Unpack[StartOptions]
     ) -> Start[P, R]:

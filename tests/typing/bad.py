@@ -82,3 +82,15 @@ h.result(5)  # E
 value: str = h.result()  # E
 h.cancel("because")  # E
 assert_replays(charge, h)  # E
+
+
+async def asynchronously() -> None:
+    await Checkout.astart(1)  # E
+    await Checkout.using(instance_id="x").astart("o", "1")  # E
+    await h.asignal(Checkout.approval, "yes")  # E
+    await h.aresult(5)  # E
+    await h.acancel("because")  # E
+    await flows.aload("x", charge)  # E
+    await flows.filter(status="waiting").apage(3)  # E
+    wrong: int = await h.aresult()  # E
+    assert wrong

@@ -163,3 +163,31 @@ def steer(handle: Handle[dict[str, str]]) -> None:
     for each in flows.filter(workflow=Checkout, status="waiting").handles():
         assert_type(each, Handle[Any])
     assert_replays(Checkout, handle)
+
+
+async def asynchronously(handle: Handle[dict[str, str]]) -> None:
+    assert_type(await Checkout.astart("o", cents=1), Handle[dict[str, str]])
+    start = Checkout.using(instance_id="x")
+    assert_type(await start.astart("o", 2), Handle[dict[str, str]])
+    assert_type(await start.arun_sync("o"), Handle[dict[str, str]])
+    assert_type(await start.areserve(), Handle[dict[str, str]])
+    assert_type(await start.aattempt_start("o", 2), Answer)
+    assert_type(await flows.aload("x", Checkout), Handle[dict[str, str]])
+    assert_type(await flows.aload("x"), Handle[Any])
+    assert_type(await flows.aload_run("x"), Handle[Any])
+    assert_type(await handle.arefresh(), Handle[dict[str, str]])
+    assert_type(await handle.aresult(timeout=timedelta(1)), dict[str, str])
+    assert_type(await handle.aoutput(), dict[str, str] | None)
+    assert_type(await handle.await_(poll=timedelta(1)), Handle[dict[str, str]])
+    assert_type(
+        await handle.asignal(Checkout.approval, Approval(approved=True)), Answer
+    )
+    assert_type(await handle.asignal_if_running("approval"), bool)
+    assert_type(await handle.using(reason="r").acancel(), Answer)
+    assert_type(await handle.aresume({"approved": True}), Answer)
+    found = flows.filter(workflow=Checkout)
+    assert_type(await found.acount(cap=None), int)
+    assert_type(await found.afirst(), Handle[Any] | None)
+    assert_type((await found.apage(size=5)).items, tuple[Handle[Any], ...])
+    async for each in found.aiterator():
+        assert_type(each, Handle[Any])

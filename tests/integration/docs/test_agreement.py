@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 from datetime import timedelta
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Final
 
@@ -253,7 +254,8 @@ def test_the_options_of_a_command_are_listed() -> None:
 def test_the_members_of_a_handle_are_listed() -> None:
     rows = table(section(AUTHORING, "## Finding and steering"))
     text = section(AUTHORING, "## Finding and steering")
-    public = {name for name in vars(Handle) if not name.startswith("_")}
+    public = {name for name in dir(Handle) if not name.startswith("_")}
+    twins = {name for name in public if iscoroutinefunction(getattr(Handle, name))}
     constructors = {"of_answer", "of_snapshot"}
     translations = {name for name in public if name.startswith("status_")} - {
         "status_bucket",
@@ -262,7 +264,7 @@ def test_the_members_of_a_handle_are_listed() -> None:
 
     listed = {word for row in rows for word in words(row[1])}
     assert listed - {"None", "RunEnded", "ObservationTimeout"} <= public
-    other = public - constructors - translations - listed
+    other = public - constructors - translations - twins - listed
     assert {name for name in other if not re.search(rf"\b{name}\(", text)} == set()
 
 
@@ -272,7 +274,8 @@ def test_the_engine_calls_are_there() -> None:
     own = {
         name
         for name in vars(saga_flow.Workflow)
-        if not name.startswith("_") and name not in {"handle", "start", "using"}
+        if not name.startswith("_")
+        and name not in {"handle", "start", "astart", "using"}
     }
 
     assert calls - {"approval"} == own

@@ -19,6 +19,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.test import Client
 
 from saga_flow.authoring import observing
@@ -39,7 +40,11 @@ def modules(
 ) -> Iterator[Modules]:
     """The examples' world, with somebody who works while the examples wait."""
     settings.ROOT_URLCONF = "orders.urls"
-    works = SimpleNamespace(monotonic=time.monotonic, pause=lambda _seconds: drain())
+    works = SimpleNamespace(
+        monotonic=time.monotonic,
+        pause=lambda _seconds: drain(),
+        apause=lambda _seconds: sync_to_async(drain)(),
+    )
     monkeypatch.setattr(observing, "clock", works)
     with isolated_registry(), world() as made:
         yield made
