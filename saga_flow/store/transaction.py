@@ -88,8 +88,9 @@ def savepoint_for_body() -> Iterator[None]:
     try:
         yield
     except DatabaseError:
-        wrapper.savepoint_rollback(point)
+        # Model.save() marks the transaction as broken, which lets nothing through
         wrapper.needs_rollback = False
+        wrapper.savepoint_rollback(point)
         raise
     wrapper.savepoint_commit(point)
 

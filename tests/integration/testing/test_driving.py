@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.test import TestCase, TransactionTestCase
+from django.test import TestCase, TransactionTestCase, override_settings
 
 from saga_flow import Duplicate, FlowStatus, executors, flows
 from saga_flow.exceptions import DefinitionError, InsideTransaction
@@ -273,6 +274,23 @@ class InATestCase(TestCase):
         drain()
 
         assert handle.refresh().completed()
+
+    def test_a_body_s_database_error_leaves_the_test_usable(self) -> None:
+        users = get_user_model().objects
+
+        def twice(order: str, cents: int) -> None:
+            for _ in range(2):
+                # save() marks the whole transaction as broken
+                users.create(username=order)
+
+        with fake_action(charge, side_effect=twice) as fake:
+            handle = run_workflow(Checkout, "order", 5)
+
+        assert handle.failed()
+        assert handle.error is not None
+        assert handle.error["cause"]["type"] == "IntegrityError"
+        assert len(fake.calls) == 3
+        assert users.count() == 0
 
     def test_a_rollback_runs(self) -> None:
         with fake_action(charge, returns="ch_1"), fake_action(refund) as undo:
