@@ -8,8 +8,13 @@ what was missed.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Protocol, cast
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.dispatch import receiver
 
 from saga_flow import conf
 from saga_flow.records import Wake
@@ -36,4 +41,18 @@ def chosen() -> Executor:
 
 def bind() -> None:
     """Let the store hand its wakes to the executor that the settings name."""
+    global _bound  # noqa: PLW0603 - one process, one executor
+    _bound = conf.get().EXECUTOR
     outbox.bind(chosen().wake)
+
+
+_bound = ""
+
+
+@receiver(setting_changed)
+def _follow(*, setting: str, **_: object) -> None:
+    """A test that overrides ``EXECUTOR`` gets the one that it asks for."""
+    # what else is overridden leaves an executor that a test has bound itself
+    with suppress(ImproperlyConfigured):
+        if setting == "SAGA_FLOW" and _bound != conf.get().EXECUTOR:
+            bind()

@@ -311,6 +311,20 @@ class InATestCase(TestCase):
 
         assert handle.refresh().completed()
 
+    def test_an_executor_that_is_overridden_for_a_test_is_the_one_that_works(
+        self,
+    ) -> None:
+        with (
+            override_settings(SAGA_FLOW={"EXECUTOR": "inline"}),
+            self.captureOnCommitCallbacks(execute=True),
+        ):
+            handle = Reserve.start("order")
+
+        assert handle.refresh().completed()
+        with self.captureOnCommitCallbacks(execute=True):
+            assert Reserve.start("order").refresh().status is FlowStatus.PENDING
+        assert inline.take() is None
+
     def test_callbacks_after_the_commit_follow_a_run_to_its_end(self) -> None:
         outbox.bind(inline.wake)
         self.addCleanup(executors.bind)
