@@ -44,6 +44,8 @@ def letter(address, text):
     pass
 """
 
+SOURCES: Final = {"gateway": _GATEWAY, "warehouse": _WAREHOUSE, "post": _POST}
+
 
 class Modules:
     """The modules that the pages' blocks make, gone again at the end."""
@@ -77,11 +79,7 @@ def world() -> Iterator[Modules]:
     modules = Modules()
     package = modules.get(APP)
     package.__path__ = []
-    for name, code in {
-        "gateway": _GATEWAY,
-        "warehouse": _WAREHOUSE,
-        "post": _POST,
-    }.items():
+    for name, code in SOURCES.items():
         modules.get(f"{APP}.{name}", code=code)
     config = AppConfig(APP, package)
     config.models = {}

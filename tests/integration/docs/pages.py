@@ -39,6 +39,11 @@ class Block:
         found = _FILE.match(self.code)
         return None if found is None else found["path"].replace("/", ".")
 
+    @property
+    def is_a_test_module(self) -> bool:
+        """Whether the block is a whole file that pytest would collect."""
+        return (self.module or "").rpartition(".")[2].startswith("test_")
+
 
 def name_of(page: Path) -> str:
     """How a page is called from the project's folder."""

@@ -78,6 +78,9 @@ def test_an_example_that_is_wrong_is_found(modules: Modules) -> None:
 
 def _run_all(modules: Modules, of_page: list[Block]) -> int:
     for block in of_page:
+        if block.is_a_test_module:
+            # run by a pytest of its own: see tests/integration/testing/test_plugin.py
+            continue
         page = modules.get(f"page_{Path(block.page).stem}")
         module = modules.get(block.module) if block.module else page
         vars(module).setdefault("BASE_DIR", ROOT)
