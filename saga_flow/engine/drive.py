@@ -51,7 +51,9 @@ def _rolls_back(run: UUID, standing: history.Standing) -> bool:
     if standing.status is FlowStatus.CANCELLING:
         return True
     may_start = standing.status in FlowStatus.may_start_work()
-    return may_start and standing.overdue and ending.expire(run)
+    if not (may_start and standing.overdue):
+        return False
+    return ending.expire(run) is FlowStatus.CANCELLING
 
 
 def _drive_pass(claim: Claim) -> None:

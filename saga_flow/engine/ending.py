@@ -18,22 +18,22 @@ from saga_flow.store.transaction import Refused
 logger = logging.getLogger("saga_flow.engine")
 
 
-def expire(run: UUID) -> bool:
+def expire(run: UUID) -> FlowStatus | None:
     """
     Row 15: enforce the deadline of an overdue run, at most once.
 
-    Returns whether its rollback was entered. A run whose rollback can't be planned
-    here is held off and left as it was.
+    Returns where that brought it: cancelling, or expired at once. None: it was not
+    overdue any more, or its rollback can't be planned here, and it is held off.
     """
     known = history.identity(run)
     if known is None:
-        return False
+        return None
     try:
         first = planning.plan(history.steps(run), instance_id=known.instance_id)
     except RollbackNotPlannable as unplannable:
         logger.warning("run=%s is overdue, but held off: %s", run, unplannable)
         rollback.hold_off(run, str(unplannable))
-        return False
+        return None
     error = RunExpired(
         instance_id=known.instance_id,
         run_id=run,
@@ -42,7 +42,7 @@ def expire(run: UUID) -> bool:
     )
     overdue = guards.due("expires_at")
     try:
-        status = rollback.enter(
+        return rollback.enter(
             Ending(
                 run=run,
                 queue=known.queue,
@@ -58,8 +58,7 @@ def expire(run: UUID) -> bool:
             )
         )
     except Refused:
-        return False
-    return status is FlowStatus.CANCELLING
+        return None
 
 
 def compensate(command: Command, run: Snapshot) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from uuid import UUID
 
 from saga_flow.engine import ending
+from saga_flow.states import FlowStatus
 from saga_flow.store import deadlines
 from saga_flow.sweeps.report import SweepReport, tally
 
@@ -13,8 +15,15 @@ def run(limit: int) -> SweepReport:
     """
     Expire up to *limit* overdue runs.
 
-    Counts those whose undos now run; the others are closed or held off at once.
+    Counts those that it closed at once, and those whose undos now run; the others
+    were held off, or somebody else was first.
     """
-    counts: Counter[str] = Counter(expired=0)
-    tally(counts, "expired", deadlines.overdue(limit), ending.expire)
+    counts: Counter[str] = Counter(expired=0, rolling_back=0)
+
+    def expire(run: UUID) -> bool:
+        status = ending.expire(run)
+        counts["rolling_back"] += status is FlowStatus.CANCELLING
+        return status is FlowStatus.EXPIRED
+
+    tally(counts, "expired", deadlines.overdue(limit), expire)
     return SweepReport(counts=counts)

@@ -273,14 +273,16 @@ def test_expiring_with_nothing_to_undo_closes_at_once(source: FlowStatus) -> Non
     run = run_in(source, **overdue())
     run.steps.all().delete()
     before = dump()
-    assert ending.expire(run.pk) is False
+    status = ending.expire(run.pk)
     after = FlowRun.objects.get(pk=run.pk)
     if source in ENDS_NOW:
-        assert (after.status, after.closed_reason) == ("expired", "timed_out")
+        assert (after.status, after.closed_reason) == (status, "timed_out")
+        assert status is FlowStatus.EXPIRED
         assert after.revision == run.revision + 1
         check_closed(after)
         check_journal(run.pk)
     else:
+        assert status is None
         assert changes(before, dump()) == {}
 
 
@@ -288,7 +290,7 @@ def test_expiring_with_nothing_to_undo_closes_at_once(source: FlowStatus) -> Non
 def test_a_run_that_is_not_overdue_is_not_expired(source: FlowStatus) -> None:
     run = run_in(source, expires_at=dialect.read_now() + timedelta(hours=1))
     before = dump()
-    assert ending.expire(run.pk) is False
+    assert ending.expire(run.pk) is None
     assert changes(before, dump()) == {}
 
 
