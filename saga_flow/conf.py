@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from datetime import timedelta
 from functools import cache
+from typing import Any, Final
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
@@ -36,6 +37,15 @@ class Settings:
 
     Empty: error while Django's test environment is set up, else warn.
     """
+
+    RUN_EXPIRES_IN: timedelta | None = None
+    """Deadline of a run whose start and workflow name none; None: it has none."""
+
+    STEP_EXPIRES_IN: timedelta | None = None
+    """From scheduling to outcome of a step that names no limit; None: it has none."""
+
+    SIGNAL_TIMEOUT: timedelta | None = None
+    """How long a wait that names no timeout goes on; None: for good."""
 
     SLICE: timedelta = timedelta(seconds=10)
     """How long one pass may go on before it lets other runs have the worker."""
@@ -71,28 +81,54 @@ class Settings:
     """Whether the cluster runs the pulse and the sweeps by itself."""
 
     def __post_init__(self) -> None:
-        _legal("EXECUTOR", self.EXECUTOR, ("django_q", "inline", "none"))
-        _legal("HISTORY_MISMATCH", self.HISTORY_MISMATCH, ("interrupt", "fail"))
-        _legal("HANDLE_QUERIES", self.HANDLE_QUERIES, ("", "error", "warn", "allow"))
-        _legal(
-            "ON_COMPENSATION_FAILURE",
-            self.ON_COMPENSATION_FAILURE,
-            ("stop", "continue"),
-        )
-        for field in fields(self):
-            value = getattr(self, field.name)
-            wanted = type(field.default)
-            if type(value) is not wanted:
-                raise ImproperlyConfigured(
-                    f"SAGA_FLOW[{field.name!r}] is {value!r}; it takes a "
-                    f"{wanted.__name__}, such as {field.default!r}."
-                )
+        for option in fields(self):
+            _check(option, getattr(self, option.name))
 
 
-def _legal(name: str, value: object, legal: tuple[str, ...]) -> None:
-    if value not in legal:
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "EXECUTOR": ("django_q", "inline", "none"),
+    "HISTORY_MISMATCH": ("interrupt", "fail"),
+    "HANDLE_QUERIES": ("", "error", "warn", "allow"),
+    "ON_COMPENSATION_FAILURE": ("stop", "continue"),
+}
+"""The only words that an option takes."""
+
+_MOMENT: Final = timedelta(microseconds=1)
+_LEAST: Final[Mapping[str, Any]] = {
+    "RUN_EXPIRES_IN": _MOMENT,
+    "STEP_EXPIRES_IN": _MOMENT,
+    "SIGNAL_TIMEOUT": _MOMENT,
+    "SLICE": timedelta(),
+    "PAUSE_IN_PASS": timedelta(),
+    "DRAIN_LIMIT": timedelta(),
+    "UNDO_ATTEMPTS": 1,
+    "MAX_PAYLOAD_BYTES": 0,
+    "MAX_PENDING_SIGNALS": 0,
+}
+"""The least that an option takes."""
+
+
+def _check(option: Field[Any], value: Any) -> None:
+    """Raise ImproperlyConfigured unless *option* takes *value*."""
+    name, default = option.name, option.default
+    if default is None and value is None:
+        return
+    wanted = timedelta if default is None else type(default)
+    if type(value) is not wanted:
+        such = "timedelta(hours=1)" if default is None else repr(default)
+        none = ", or None" if default is None else ""
         raise ImproperlyConfigured(
-            f"SAGA_FLOW[{name!r}] is {value!r}; legal are {', '.join(legal)}."
+            f"SAGA_FLOW[{name!r}] is {value!r}; it takes a {wanted.__name__}, such as "
+            f"{such}{none}."
+        )
+    if name in _WORDS and value not in _WORDS[name]:
+        raise ImproperlyConfigured(
+            f"SAGA_FLOW[{name!r}] is {value!r}; legal are {', '.join(_WORDS[name])}."
+        )
+    if name in _LEAST and value < _LEAST[name]:
+        raise ImproperlyConfigured(
+            f"SAGA_FLOW[{name!r}] is {value!r}, which is too little; it takes "
+            f"{_LEAST[name]!r} or more."
         )
 
 

@@ -58,6 +58,9 @@ class WorkflowDefinition:
     """Empty: the settings' word, or the cluster's own name."""
 
     expires_in: timedelta | None = None
+    names_deadline: bool = False
+    """Whether ``expires_in`` is its own word, None included; else the settings'."""
+
     tags: Mapping[str, str] = field(default_factory=dict)
     signals: Mapping[str, Any] = field(default_factory=dict)
     """The payload's annotation of each declared signal; empty: any name goes."""

@@ -20,6 +20,7 @@ MARKERS = {
     "integration/costs": "conformance",
     "integration/crash": "conformance",
     "integration/events": "conformance",
+    "integration/limits": "conformance",
     "integration/lists": "conformance",
     "integration/statuses": "conformance",
     "integration": "integration",

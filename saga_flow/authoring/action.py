@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import (
     Any,
     Final,
@@ -23,6 +24,7 @@ from typing import (
 from saga_flow import registry
 from saga_flow.authoring.annotations import returned
 from saga_flow.authoring.retry import Retry
+from saga_flow.authoring.times import limit
 from saga_flow.exceptions import DefinitionError, UnknownOption
 from saga_flow.names import MAX_QUEUE, identifier, suggestion
 from saga_flow.records import Dispatch, LostWorker, StepRule
@@ -44,6 +46,7 @@ class ActionOptions(TypedDict, total=False):
     aliases: Sequence[str]
     retry: Retry
     lost_worker: LostWorker
+    expires_in: timedelta | None
     dispatch: Dispatch
     queue: str
     atomic: bool
@@ -62,7 +65,6 @@ _LEGAL: Final[Mapping[type[Any], str]] = {
 }
 _LATER: Final = frozenset(
     {
-        "expires_in",
         "heartbeat_timeout",
         "redact",
         "timeout",
@@ -78,6 +80,7 @@ class Declared:
     aliases: tuple[str, ...] = ()
     rule: StepRule = field(default_factory=StepRule)
     names_retry: bool = False
+    names_deadline: bool = False
     optional: bool = False
     fallback: Any = None
     compensate: Action[..., Any] | None = None
@@ -273,6 +276,8 @@ def _declared(options: Mapping[str, Any], base: Declared, what: str) -> Declared
         changes["compensate"] = options["compensate"]
     if "retry" in options:
         changes["names_retry"] = True
+    if "expires_in" in options:
+        changes["names_deadline"] = True
     declared = replace(base, rule=_rule(options, base.rule, what), **changes)
     _check_fallback(options, declared, what)
     return declared
@@ -298,6 +303,9 @@ def _rule(options: Mapping[str, Any], base: StepRule, what: str) -> StepRule:
         changes["lost_worker"] = _instance(options, "lost_worker", LostWorker, what)
     if "atomic" in options:
         changes["atomic"] = _instance(options, "atomic", bool, what)
+    if "expires_in" in options:
+        given = options["expires_in"]
+        changes["expires_in"] = limit(given, what=f"{what}(expires_in=...)")
     rule = replace(base, **changes)
     return _dispatched(options, rule, what) if options.keys() & _JOBS else rule
 

@@ -13,7 +13,7 @@ from saga_flow.authoring.action import Action, check_undo
 from saga_flow.authoring.annotations import result_of
 from saga_flow.authoring.ports import Pass
 from saga_flow.exceptions import DefinitionError
-from saga_flow.records import StepCall, UndoOrder, UndoPolicy
+from saga_flow.records import StepCall, StepRule, UndoOrder, UndoPolicy
 from saga_flow.serialization import Arguments, bind, encode, encode_arguments
 
 Q = ParamSpec("Q")
@@ -112,7 +112,7 @@ class Step(Member[R]):
         return StepCall(
             name=action.name,
             arguments=draft.arguments,
-            rule=action.declared.rule,
+            rule=_rule(action),
             undo=self._undo_order(),
             optional=draft.optional,
             fallback=draft.fallback,
@@ -171,6 +171,14 @@ def step(
         fallback_annotation=annotation,
     )
     return Step(pass_, draft)
+
+
+def _rule(action: Action[..., Any]) -> StepRule:
+    """The rule of a call; the settings' deadline counts where it names none."""
+    rule, setting = action.declared.rule, conf.get().STEP_EXPIRES_IN
+    if action.declared.names_deadline or setting is None:
+        return rule
+    return replace(rule, expires_in=setting)
 
 
 def duration(value: object, *, what: str) -> timedelta:

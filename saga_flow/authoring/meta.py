@@ -12,7 +12,7 @@ from typing import Any, Final
 from saga_flow import registry
 from saga_flow.authoring import signals
 from saga_flow.authoring.annotations import contract, returned
-from saga_flow.authoring.members import duration
+from saga_flow.authoring.times import limit
 from saga_flow.exceptions import DefinitionError, UnknownOption
 from saga_flow.names import MAX_QUEUE, MAX_VERSION, identifier, suggestion, tags
 
@@ -30,6 +30,7 @@ class Meta:
     version: str = ""
     queue: str = ""
     expires_in: timedelta | None = None
+    names_deadline: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
     abstract: bool = False
 
@@ -53,8 +54,9 @@ def read(cls: type[Any]) -> Meta:
         values["queue"] = identifier(
             raw["queue"], what=f"{what}.queue", limit=MAX_QUEUE
         )
-    if raw.get("expires_in") is not None:
-        values["expires_in"] = duration(raw["expires_in"], what=f"{what}.expires_in")
+    if "expires_in" in raw:
+        values["expires_in"] = limit(raw["expires_in"], what=f"{what}.expires_in")
+        values["names_deadline"] = True
     if "tags" in raw:
         values["tags"] = tags(raw["tags"], what=f"{what}.tags")
     return Meta(**values, abstract=_flag(raw.get("abstract", False), what))
@@ -104,6 +106,7 @@ def _definition(cls: type[Any], meta: Meta, name: str) -> registry.WorkflowDefin
         version=meta.version,
         queue=meta.queue,
         expires_in=meta.expires_in,
+        names_deadline=meta.names_deadline,
         tags=meta.tags,
         signals=payloads,
         contract=contract(cls.handle, payloads),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, overload
 
+from saga_flow import conf
 from saga_flow.authoring.members import Member, duration
 from saga_flow.exceptions import DefinitionError, UnknownDefinition
 from saga_flow.names import identifier, suggestion
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class _Default(Enum):
+    """Stands where nothing was said, since None says: no timeout."""
+
+    SETTING = "SIGNAL_TIMEOUT"
+
+
 class SignalWait(Member[T]):
     """A wait for one delivery of a signal."""
 
@@ -24,14 +32,17 @@ class SignalWait(Member[T]):
         self._name = name
         self._annotation = annotation
 
-    def wait(self, timeout: timedelta | None = None) -> T:
+    def wait(self, timeout: timedelta | _Default | None = _Default.SETTING) -> T:
         """
         Return the payload of the earliest delivery not yet read.
 
         One that came before the wait is taken at once. Raises SignalTimedOut when none
-        came within *timeout*; without one it waits for good.
+        came within *timeout*, by default that of the settings; with None it waits
+        for good.
         """
-        if timeout is not None:
+        if isinstance(timeout, _Default):
+            timeout = conf.get().SIGNAL_TIMEOUT
+        elif timeout is not None:
             duration(timeout, what=f"timeout of the wait for signal {self._name!r}")
         call = SignalCall(name=self._name, annotation=self._annotation, timeout=timeout)
         what = f"signal {self._name!r}.wait()"
@@ -39,7 +50,7 @@ class SignalWait(Member[T]):
         return cast(T, engine.wait_signal(call))
 
     def run(self) -> T:
-        """Wait without a limit."""
+        """Wait as long as the settings say, by default for good."""
         return self.wait()
 
 

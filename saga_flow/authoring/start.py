@@ -22,6 +22,7 @@ from saga_flow.authoring import metadata, ports
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import duration
 from saga_flow.authoring.requests import check_options, idempotency_key, principal
+from saga_flow.authoring.times import limit
 from saga_flow.authoring.twins import twin
 from saga_flow.exceptions import DefinitionError
 from saga_flow.names import (
@@ -53,8 +54,8 @@ class StartOptions(TypedDict, total=False):
 
     business_key: str
     queue: str
-    expires_in: timedelta
-    """From the start; the run expires when it is over."""
+    expires_in: timedelta | None
+    """From the start; the run expires when it is over. None: it never does."""
 
     run_after: timedelta
     """How long the first pass is put off."""
@@ -177,7 +178,7 @@ def _order(definition: WorkflowDefinition, options: StartOptions) -> StartOrder:
         contract=definition.contract,
         version=options.get("version", definition.version),
         queue=options.get("queue", definition.queue),
-        expires_in=options.get("expires_in", definition.expires_in),
+        expires_in=_expires_in(definition, options),
         tags={**definition.tags, **tags(options.get("tags", {}))},
         memo=metadata.memo_text(options.get("memo", {})),
         business_key=_business_key(options),
@@ -186,6 +187,17 @@ def _order(definition: WorkflowDefinition, options: StartOptions) -> StartOrder:
         run_after=options.get("run_after"),
         on_duplicate=options.get("on_duplicate", Duplicate.REJECT),
     )
+
+
+def _expires_in(
+    definition: WorkflowDefinition, options: StartOptions
+) -> timedelta | None:
+    """The start's word, else the workflow's, else that of the settings."""
+    if "expires_in" in options:
+        return options["expires_in"]
+    if definition.names_deadline:
+        return definition.expires_in
+    return conf.get().RUN_EXPIRES_IN
 
 
 def definition_of(flow: object) -> WorkflowDefinition:
@@ -201,12 +213,13 @@ def definition_of(flow: object) -> WorkflowDefinition:
 
 def _check(options: StartOptions, what: str) -> None:
     given = cast(Mapping[str, Any], options)
-    for key, limit in _IDENTIFIERS.items():
+    for key, longest in _IDENTIFIERS.items():
         if key in given:
-            identifier(given[key], what=f"{what}({key}=...)", limit=limit)
-    for key in ("expires_in", "run_after"):
-        if key in given:
-            duration(given[key], what=f"{what}({key}=...)")
+            identifier(given[key], what=f"{what}({key}=...)", limit=longest)
+    if "expires_in" in given:
+        limit(given["expires_in"], what=f"{what}(expires_in=...)")
+    if "run_after" in given:
+        duration(given["run_after"], what=f"{what}(run_after=...)")
     policy = given.get("on_duplicate", Duplicate.REJECT)
     if not isinstance(policy, Duplicate):
         raise DefinitionError(

@@ -9,6 +9,7 @@ from saga_flow import conf
 from saga_flow.engine import planning
 from saga_flow.engine.passes import Pass
 from saga_flow.exceptions import (
+    ActionExpired,
     ActionFailed,
     PayloadTooLarge,
     ResultNotSerializable,
@@ -47,6 +48,8 @@ def error_text(error: BaseException, *, category: str = "application") -> str:
             "message": error.message,
             "attempt": error.attempt,
         }
+    if isinstance(error, ActionExpired):
+        data["step"] = error.sequence
     return to_json(data)
 
 

@@ -22,7 +22,7 @@ from saga_flow.exceptions import (
     ResultNotSerializable,
     Unserialisable,
 )
-from saga_flow.records import LostWorker, Outcome, StepFacts, StepRule
+from saga_flow.records import LostWorker, Outcome, StepFacts, StepRule, Try
 from saga_flow.serialization import codec
 from saga_flow.serialization.arguments import decode_arguments
 from saga_flow.serialization.bounded import bounded
@@ -47,6 +47,10 @@ class WorkerLost(Exception):
     """The worker died in mid-body; nobody knows whether it took effect."""
 
 
+class DeadlinePassed(Exception):
+    """The time that the step had, all its tries together, is over."""
+
+
 class TransactionLeftOpen(Exception):
     """A body switched autocommit off and did not commit."""
 
@@ -64,6 +68,7 @@ class Attempt:
     token: int
     context: StepContext
     now: Callable[[], datetime]
+    expires_at: datetime | None = None
     has_undo: bool = False
     queued: bool = False
     bond: together.Bond | None = None
@@ -166,16 +171,21 @@ def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome
         delay = retry.delay_after(
             attempt.rule.retry, tries, lambda: _CHANCE.uniform(-1, 1)
         )
+    again = None if delay is None else attempt.now() + delay
+    status = ActionStatus.FAILED if again is None else ActionStatus.PENDING
+    if again is not None and is_past(attempt.expires_at, again):
+        status, again = ActionStatus.EXPIRED, None
+        error = _over(attempt.expires_at, error)
     failure = failure_of(error, attempt=attempt.attempt)
     return Outcome(
         sequence=attempt.sequence,
         name=attempt.name,
         attempt=attempt.attempt,
         token=attempt.token,
-        status=ActionStatus.FAILED if delay is None else ActionStatus.PENDING,
+        status=status,
         error=_sealed(failure),
         message=bounded(f"{failure.type}: {failure.message}", _MESSAGE_BYTES),
-        available_at=None if delay is None else attempt.now() + delay,
+        available_at=again,
         started_at=started,
         in_doubt=_is_in_doubt(attempt, error),
         has_undo=attempt.has_undo,
@@ -216,6 +226,38 @@ def _sealed(failure: Failure) -> str:
     except CodecRefused as refused:
         bare = replace(failure, message=str(refused), traceback="", causes=())
         return left_open(bare.to_json())
+
+
+def is_past(expires_at: datetime | None, moment: datetime) -> bool:
+    """Whether no try of a step with this deadline may begin at *moment*."""
+    return expires_at is not None and expires_at <= moment
+
+
+def _over(expires_at: datetime | None, cause: BaseException | None) -> DeadlinePassed:
+    until = f"{expires_at:%Y-%m-%d %H:%M:%S} UTC" if expires_at else "no time at all"
+    error = DeadlinePassed(
+        f"it had until {until}"
+        + ("." if cause is None else ", and its next try would come after that.")
+    )
+    error.__cause__ = cause
+    return error
+
+
+def expired_outcome(step: Try, expires_at: datetime | None) -> Outcome:
+    """The outcome of a step whose deadline came before another try could begin."""
+    failure = failure_of(_over(expires_at, None))
+    return Outcome(
+        sequence=step.sequence,
+        name=step.name,
+        attempt=step.attempt,
+        token=step.token,
+        status=ActionStatus.EXPIRED,
+        error=failure.to_json(),
+        message=failure.message,
+        # the body of a worker that died has begun, and nobody knows how far it came
+        in_doubt=step.status is ActionStatus.RUNNING,
+        before=step.status,
+    )
 
 
 def given_up_on(rule: StepRule, lost: int) -> bool:
@@ -325,6 +367,7 @@ def _perform(
             token=step.token,
             context=context_of(run_id, instance_id, step.sequence, step.attempt),
             now=dialect.read_now,
+            expires_at=step.expires_at,
             has_undo=bool(step.undo_name),
             queued=True,
             bond=together.queued(run_id, step, here=here) if rule.atomic else None,

@@ -56,8 +56,9 @@ def _calls_for_undo(step: StepFacts) -> bool:
     if step.status is ActionStatus.COMPLETED:
         return True
     wished = step.undo_on_own_failure or conf.get().COMPENSATE_FAILED_STEP
-    begun = step.attempt > 0 and step.status is ActionStatus.PENDING
-    return wished and (step.status in _GAVE_UP or begun)
+    ended = step.status in _GAVE_UP or step.status is ActionStatus.PENDING
+    # one that expired or was cancelled before its first try has had no effect
+    return wished and ended and step.attempt > 0
 
 
 def plan(steps: Iterable[StepFacts], *, instance_id: str) -> list[UndoPlan]:

@@ -39,6 +39,7 @@ class _Body:
     sequence: int
     arguments: str
     options: str
+    expires_at: datetime | None
 
 
 def step(pass_: Pass, call: StepCall) -> Any:
@@ -74,14 +75,13 @@ def _replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
         case ActionStatus.FAILED:
             error = _error(pass_, recorded.sequence, recorded.error)
             raise _failure(recorded.name, recorded.sequence, recorded.attempt, error)
+        case ActionStatus.EXPIRED if recorded.optional:
+            return pass_.decoded(
+                recorded.fallback or "null", call.fallback_annotation, what
+            )
         case ActionStatus.EXPIRED:
             error = _error(pass_, recorded.sequence, recorded.error)
-            told = Failure.from_json(error) if error else None
-            raise ActionExpired(
-                name=recorded.name,
-                sequence=recorded.sequence,
-                message=told.message if told else "its deadline passed",
-            )
+            raise _expiry(recorded.name, recorded.sequence, error)
         case _:
             # a step that its run's end has cancelled, under a run that goes on
             raise pass_.mismatch(recorded.sequence, f"action {call.name!r}")
@@ -102,6 +102,12 @@ def _failure(name: str, sequence: int, attempt: int, error: str | None) -> Actio
     )
 
 
+def _expiry(name: str, sequence: int, error: str | None) -> ActionExpired:
+    told = Failure.from_json(error, what=f"error of step {sequence}") if error else None
+    message = told.message if told else "its deadline passed"
+    return ActionExpired(name=name, sequence=sequence, message=message)
+
+
 def _give_up(pass_: Pass, sequence: int, name: str) -> None:
     pass_.pending.gave_up.append(sequence)
     pass_.pending.lines.append(
@@ -112,13 +118,24 @@ def _give_up(pass_: Pass, sequence: int, name: str) -> None:
 def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
     """The frontier: record the step as running, with the outcome in hand."""
     pass_.check_right()
+    expires_in = call.rule.expires_in
+    expires_at = None if expires_in is None else pass_.now() + expires_in
     if call.rule.dispatch is Dispatch.QUEUE:
-        new = NewStep(sequence=ordinal, call=call, status=ActionStatus.PENDING)
+        new = NewStep(
+            sequence=ordinal,
+            call=call,
+            status=ActionStatus.PENDING,
+            expires_at=expires_at,
+        )
         pass_.pending.steps.append(new)
         raise pass_.leave(Suspended(_waits_for(ordinal, call.name)))
     claim = pass_.claim
     new = NewStep(
-        sequence=ordinal, call=call, status=ActionStatus.RUNNING, token=claim.epoch
+        sequence=ordinal,
+        call=call,
+        status=ActionStatus.RUNNING,
+        token=claim.epoch,
+        expires_at=expires_at,
     )
     pass_.commit(
         lambda gathered: passes.commit_step(claim, gathered, new, ordinal + 1),
@@ -129,6 +146,7 @@ def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
         sequence=ordinal,
         arguments=call.arguments,
         options="",
+        expires_at=expires_at,
     )
     return _attempts(pass_, body, attempt=1, lost=0)
 
@@ -146,6 +164,7 @@ def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
             recorded.arguments, f"arguments of step {recorded.sequence}"
         ),
         options=recorded.options,
+        expires_at=recorded.expires_at,
     )
     last = Try(
         sequence=recorded.sequence,
@@ -202,17 +221,25 @@ def _until(pass_: Pass, body: _Body, available_at: datetime) -> None:
             ),
         )
         raise pass_.leave(Suspended(wait))
+    # nothing may be in hand while the process merely sleeps
+    _record_held(pass_)
+    clock.pause(remaining.total_seconds())
+
+
+def _record_held(pass_: Pass) -> None:
     if pass_.pending.held is not None:
-        # nothing may be in hand while the process merely sleeps
         pass_.commit(
             lambda gathered: passes.commit_step(
                 pass_.claim, gathered, None, pass_.position
             )
         )
-    clock.pause(remaining.total_seconds())
 
 
 def _again(pass_: Pass, body: _Body, last: Try) -> Any:
+    if perform.is_past(body.expires_at, pass_.now()):
+        _record_held(pass_)
+        pass_.pending.held = perform.expired_outcome(last, body.expires_at)
+        return _surface(pass_, body, pass_.pending.held)
     lost = last.lost_attempts + (1 if last.status is ActionStatus.RUNNING else 0)
     pass_.commit(
         lambda gathered: passes.reclaim_step(
@@ -261,6 +288,7 @@ def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> perform.Attem
             claim.run, claim.instance_id, body.sequence, attempt
         ),
         now=pass_.now,
+        expires_at=body.expires_at,
         has_undo=body.call.undo is not None,
         bond=together.inline(claim) if rule.atomic else None,
     )
@@ -273,10 +301,14 @@ def _surface(pass_: Pass, body: _Body, outcome: Outcome) -> Any:
         what = f"result of {call.name}"
         text = pass_.opened(outcome.result or "null", what)
         return codec.decode(text, call.annotation, what=what)
+    expired = outcome.status is ActionStatus.EXPIRED
     if call.optional:
-        _give_up(pass_, body.sequence, call.name)
+        if not expired:
+            _give_up(pass_, body.sequence, call.name)
         return codec.decode(
             call.fallback, call.fallback_annotation, what=f"fallback of {call.name}"
         )
     error = _error(pass_, body.sequence, outcome.error)
+    if expired:
+        raise _expiry(outcome.name, body.sequence, error)
     raise _failure(outcome.name, body.sequence, outcome.attempt, error)

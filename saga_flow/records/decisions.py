@@ -29,7 +29,7 @@ class Outcome:
     attempt: int
     token: int
     status: ActionStatus
-    """completed, failed, optional_failed, or pending: another attempt is owed."""
+    """completed, failed, expired, or pending: another attempt is owed."""
 
     result: str | None = None
     error: str | None = None
@@ -46,6 +46,9 @@ class Outcome:
     recorded: bool = False
     """Whether it was committed together with what its body wrote."""
 
+    before: ActionStatus = ActionStatus.RUNNING
+    """Of the row under this claim; pending if the step ends between two tries."""
+
     @property
     def succeeded(self) -> bool:
         """Whether the body took effect and returned a storable value."""
@@ -61,6 +64,8 @@ class NewStep:
     status: ActionStatus
     token: int = 0
     """Of an inline step that starts at once: the lease epoch."""
+
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ class StepFacts:
     token: int
     worker: UUID | None
     available_at: datetime | None
+    expires_at: datetime | None
     optional: bool
     fallback: str | None
     queued: bool

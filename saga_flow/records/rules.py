@@ -64,6 +64,9 @@ class StepRule:
 
     retry: RetryRule = field(default_factory=RetryRule)
     lost_worker: LostWorker = LostWorker.RETRY
+    expires_in: timedelta | None = None
+    """From scheduling to outcome, all tries together; never of an undo."""
+
     dispatch: Dispatch = Dispatch.INLINE
     queue: str = ""
     """Where the job of a queued step goes; empty: to its run's queue."""

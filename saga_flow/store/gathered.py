@@ -33,6 +33,7 @@ from saga_flow.store.sql import Insert, Statement, Update
 _OUTCOME_LINE: Final[Mapping[ActionStatus, str]] = {
     ActionStatus.COMPLETED: "action.completed",
     ActionStatus.FAILED: "action.failed",
+    ActionStatus.EXPIRED: "action.expired",
     ActionStatus.PENDING: "action.attempt_failed",
 }
 
@@ -54,7 +55,7 @@ def outcome_update(run: UUID, held: Outcome) -> Update:
         where={
             "run_id": run,
             "sequence": held.sequence,
-            "status": ActionStatus.RUNNING.value,
+            "status": held.before.value,
             "attempt": held.attempt,
             "token": held.token,
         },
@@ -75,7 +76,7 @@ def outcome_line(held: Outcome) -> Line:
 
 def failed_attempt(run: UUID, held: Outcome) -> tuple[Insert, ...]:
     """The row of an attempt that failed; a success leaves none."""
-    if held.succeeded:
+    if held.succeeded or held.before is ActionStatus.PENDING:
         return ()
     return (
         Insert(
@@ -339,6 +340,7 @@ def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
         "attempt": 1 if inline else 0,
         "lost_attempts": 0,
         "available_at": None if inline else now,
+        "expires_at": step.expires_at,
         "token": step.token,
         "worker": claim.owner if inline else None,
         "queue": call.rule.queue,

@@ -22,48 +22,46 @@ def dump_rule(rule: StepRule) -> str:
         data["delay"] = _microseconds(retry.delay)
         data["backoff"] = retry.backoff
         data["jitter"] = retry.jitter
-    if retry.max_delay is not None:
-        data["max_delay"] = _microseconds(retry.max_delay)
-    if retry.non_retryable:
-        data["non_retryable"] = list(retry.non_retryable)
-    if retry.retry_on:
-        data["retry_on"] = list(retry.retry_on)
-    return json.dumps(data | _how(rule), separators=(",", ":"))
-
-
-def _how(rule: StepRule) -> dict[str, Any]:
-    """Who performs the step, and in what; what is as usual is left out."""
-    data: dict[str, Any] = {}
-    if rule.dispatch is not Dispatch.INLINE:
-        data["dispatch"] = rule.dispatch.value
-    if rule.queue:
-        data["queue"] = rule.queue
-    if rule.atomic:
-        data["atomic"] = True
-    return data
+    inline = rule.dispatch is Dispatch.INLINE
+    optional = {
+        "max_delay": _microseconds(retry.max_delay),
+        "expires_in": _microseconds(rule.expires_in),
+        "non_retryable": list(retry.non_retryable) or None,
+        "retry_on": list(retry.retry_on) or None,
+        "dispatch": None if inline else rule.dispatch.value,
+        "queue": rule.queue or None,
+        "atomic": rule.atomic or None,
+    }
+    data |= {key: value for key, value in optional.items() if value is not None}
+    return json.dumps(data, separators=(",", ":"))
 
 
 @lru_cache(maxsize=1024)
 def load_rule(text: str) -> StepRule:
     """The rule that :func:`dump_rule` wrote. Raises ValueError or KeyError."""
     data = json.loads(text)
-    max_delay = data.get("max_delay")
+    max_delay, expires_in = data.get("max_delay"), data.get("expires_in")
     return StepRule(
         retry=RetryRule(
             attempts=data["attempts"],
             delay=timedelta(microseconds=data.get("delay", 0)),
             backoff=data.get("backoff", 2.0),
             jitter=data.get("jitter", 0.0),
-            max_delay=None if max_delay is None else timedelta(microseconds=max_delay),
+            max_delay=_span(max_delay),
             non_retryable=tuple(data.get("non_retryable", ())),
             retry_on=tuple(data.get("retry_on", ())),
         ),
         lost_worker=LostWorker(data["lost_worker"]),
+        expires_in=_span(expires_in),
         dispatch=Dispatch(data.get("dispatch", Dispatch.INLINE)),
         queue=data.get("queue", ""),
         atomic=data.get("atomic", False),
     )
 
 
-def _microseconds(duration: timedelta) -> int:
-    return duration // timedelta(microseconds=1)
+def _span(microseconds: int | None) -> timedelta | None:
+    return None if microseconds is None else timedelta(microseconds=microseconds)
+
+
+def _microseconds(duration: timedelta | None) -> int | None:
+    return None if duration is None else duration // timedelta(microseconds=1)

@@ -44,6 +44,7 @@ class Declared(Checkout):
     def handle(self, order_id: str, cents: int = 5) -> dict[str, str]:
         assert order_id * cents
         self.approval.wait(5)  # E
+        reserve.using(expires_in=60)  # E
         assert self.approval.wait().aproved  # E
         return {"note": self.approval.wait()}  # E
 

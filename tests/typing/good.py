@@ -50,7 +50,7 @@ async def reserve(order_id: str) -> int:
 def release(order_id: str) -> None: ...
 
 
-@action(compensate=release, optional=True, fallback="")
+@action(compensate=release, optional=True, fallback="", expires_in=timedelta(1))
 def notify(order_id: str) -> str:
     return ""
 
@@ -96,6 +96,8 @@ class Checkout(Workflow):
         assert_type(self.action(clash, f=1, self="x").run(), bytes)
         assert_type(self.approval.wait(timeout=timedelta(days=1)), Approval)
         assert_type(self.note.run(), str)
+        assert_type(self.note.wait(timeout=None), str)
+        assert_type(self.action(ship.using(expires_in=None), order_id).run(), bytes)
         assert_type(self.anything.wait(), Any)
         assert_type(self.signal("approval", Approval).run().approved, bool)
         assert_type(self.signal("late").wait(timeout=timedelta(1)), Any)

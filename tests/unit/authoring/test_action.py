@@ -27,6 +27,7 @@ from saga_flow import (
 )
 from saga_flow.authoring.action import Action
 from saga_flow.records import StepRule
+from saga_flow.store.options import dump_rule, load_rule
 
 
 def charge(order_id: str, cents: int) -> str:
@@ -104,7 +105,6 @@ def test_a_name_is_not_for_one_call(option: str) -> None:
     "option",
     [
         "timeout",
-        "expires_in",
         "heartbeat_timeout",
         "redact",
     ],
@@ -267,3 +267,19 @@ def test_an_annotation_that_can_t_be_resolved_shows_when_definitions_are_built()
 
     with pytest.raises(DefinitionError, match="'Nowhere' is not defined"):
         registry.action(made.name)
+
+
+@pytest.mark.parametrize("limit", [60, timedelta(), timedelta(seconds=-1)])
+def test_a_limit_that_nothing_can_be_done_in_is_refused(limit: Any) -> None:
+    said = r"@action\(expires_in=...\) is .*timedelta.*or None for no limit"
+    with pytest.raises(DefinitionError, match=said):
+        action(expires_in=limit)(charge)
+
+
+@pytest.mark.parametrize("limit", [timedelta(microseconds=1), None])
+def test_a_limit_of_the_step_is_part_of_its_rule(limit: timedelta | None) -> None:
+    made = action(expires_in=limit)(charge)
+
+    assert made.declared.rule.expires_in == limit
+    assert made.declared.names_deadline
+    assert load_rule(dump_rule(made.declared.rule)) == made.declared.rule
