@@ -13,6 +13,16 @@ SECRET_KEY = "known-to-everybody-and-so-for-tests-only"  # noqa: S105
 ALLOWED_HOSTS = ["testserver", "127.0.0.1", "localhost"]
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.zoo"]
 Q_CLUSTER = presets.q_cluster(workers=2)
+if "SAGA_TEST_REDIS_QUEUE" in os.environ:
+    # A cluster that a test starts on a queue of its own.
+    Q_CLUSTER = presets.q_cluster(
+        workers=2,
+        name=os.environ["SAGA_TEST_REDIS_QUEUE"],
+        redis={
+            "host": os.environ["REDIS_HOST"],
+            "port": int(os.environ["REDIS_PORT"]),
+        },
+    )
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 # Named by process, so that two runs at once on one machine keep apart.

@@ -1,11 +1,18 @@
-"""Marks each test by the folder it lies in, so that a run can choose by cost."""
+"""
+Marks each test by the folder it lies in, so that a run can choose by cost; and the
+server that tests of several folders share.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+
+from tests.support.services import REDIS, Absent, Environment, available
 
 HERE = Path(__file__).parent
 
@@ -56,3 +63,15 @@ def _marker(folder: str) -> str | None:
         if folder == prefix or folder.startswith(f"{prefix}/"):
             return marker
     return None
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Environment]:
+    """Where Redis is: found running, else started for the length of the run."""
+    try:
+        with available(REDIS) as found:
+            yield found
+    except Absent as why:
+        if os.environ.get("SAGA_REQUIRE_SERVERS") == "1":
+            pytest.fail(f"SAGA_REQUIRE_SERVERS=1 asks for Redis. {why}")
+        pytest.skip(f"Redis: not tested. {why}")

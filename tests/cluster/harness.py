@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
 from django.db import OperationalError, connection
 
+from saga_flow.executors import django_q
 from saga_flow.models import ActionRun, FlowRun, Worker
 from saga_flow.states import LIVE_WORKER, TERMINAL, FlowStatus
 from tests.support import database
@@ -32,6 +33,9 @@ class Cluster:
 
     folder: Path
     command: tuple[str, ...] = ("qcluster",)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What it is told besides where the database and the gates are."""
+
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> Cluster:
@@ -43,6 +47,7 @@ class Cluster:
                 env={
                     **os.environ,
                     **database.environment(),
+                    **self.environment,
                     gate.VARIABLE: str(self.folder),
                     "PYTHONUNBUFFERED": "1",
                 },
@@ -78,9 +83,11 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *command: str) -> Iterator[Cluster]:
+def running(
+    folder: Path, *command: str, environment: Mapping[str, str] | None = None
+) -> Iterator[Cluster]:
     """A cluster for the length of the block, with its workers up."""
-    cluster = Cluster(folder, command or ("qcluster",)).start()
+    cluster = Cluster(folder, command or ("qcluster",), environment or {}).start()
     try:
         await_workers(cluster)
         yield cluster
@@ -90,7 +97,9 @@ def running(folder: Path, *command: str) -> Iterator[Cluster]:
 
 def await_workers(cluster: Cluster, count: int = 2) -> list[Worker]:
     """Its *count* workers, once all have registered."""
-    alive = Worker.objects.filter(status__in=LIVE_WORKER, queue="saga_flow")
+    alive = Worker.objects.filter(
+        status__in=LIVE_WORKER, queue=django_q.default_queue()
+    )
 
     def look() -> list[Worker]:
         found = list(alive.order_by("started_at"))

@@ -8,11 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from django_q.models import OrmQ
 
 from saga_flow.models import ActionRun, CompensationRun, FlowEvent, FlowRun, Worker
 from saga_flow.states import LIVE_WORKER, FlowStatus, WorkerStatus
 from tests.cluster import harness
+from tests.support import brokers
 from tests.support.eventually import eventually
+from tests.support.services import Environment
 from tests.zoo import gate
 from tests.zoo.workflows import (
     Asking,
@@ -53,6 +56,30 @@ def test_work_of_every_kind_is_done_and_the_cluster_ends_in_good_order(
             WorkerStatus.GONE
         }
     assert harness.effects("straight") == [(f"step {n}", 1) for n in range(3)]
+
+
+def test_a_cluster_on_redis_does_the_same(
+    tmp_path: Path, redis_server: Environment
+) -> None:
+    with brokers.redis(redis_server):
+        environment = brokers.environment_of(redis_server)
+        with harness.running(tmp_path, environment=environment) as cluster:
+            gate.release(tmp_path, "gate")
+            gate.release(tmp_path, "undo-two")
+            straight = Straight.using(instance_id="straight").start(3)
+            elsewhere = GatedElsewhere.using(instance_id="elsewhere").start("gate")
+            back = RolledBack.using(instance_id="back").start("two")
+            asking = Asking.using(instance_id="asking").start()
+            asking.signal("answer", "yes")
+
+            ended = [
+                harness.await_status(cluster, each.run_id).status
+                for each in (straight, elsewhere, asking, back)
+            ]
+    assert ended == [FlowStatus.COMPLETED] * 3 + [FlowStatus.FAILED]
+    assert OrmQ.objects.count() == 0
+    assert harness.effects("elsewhere") == [("before", 1), ("gate", 1), ("after", 1)]
+    assert harness.effects("back")[-2:] == [("undo two", 1), ("undo one", 1)]
 
 
 def test_a_worker_killed_in_mid_step_is_followed_by_another(tmp_path: Path) -> None:
@@ -174,8 +201,6 @@ def test_nothing_is_lost_when_the_whole_cluster_is_killed(tmp_path: Path) -> Non
 
 
 def test_lost_jobs_are_made_up_for(tmp_path: Path) -> None:
-    from django_q.models import OrmQ
-
     runs = [Straight.using(instance_id=f"straight-{n}").start(1) for n in range(3)]
     OrmQ.objects.all().delete()
 

@@ -49,6 +49,7 @@ def redis(server: Environment) -> Iterator[Any]:
         "ORM": None,
         "REDIS": {"host": server["REDIS_HOST"], "port": int(server["REDIS_PORT"])},
         "CLUSTER_NAME": name,
+        "PREFIX": name,  # what jobs are signed with
     }
     with (
         override_settings(Q_CLUSTER={**settings.Q_CLUSTER, "name": name}),
@@ -89,6 +90,11 @@ def work_off_a_round(broker: Any) -> int:
     done.put("STOP")
     monitor(done, broker)
     return count
+
+
+def environment_of(server: Environment) -> Environment:
+    """By which a cluster's settings find the queue of :func:`redis`."""
+    return {**server, "SAGA_TEST_REDIS_QUEUE": Conf.CLUSTER_NAME}
 
 
 def lose(broker: Any) -> int:
