@@ -7,6 +7,8 @@ usable with a million rows: no whole counts, no date hierarchy, no payloads in l
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -19,7 +21,9 @@ from django.urls import NoReverseMatch, reverse
 
 from saga_flow import models
 from saga_flow.models.fields import DocumentField
+from saga_flow.queries.payloads import line_data, preview, shown
 from saga_flow.store import dialect
+from saga_flow.store.options import load_redaction
 
 if TYPE_CHECKING:
     Base = admin.ModelAdmin[Model]
@@ -70,6 +74,18 @@ class ReadOnlyAdmin(Base):
         """Read the database that the engine writes."""
         return super().get_queryset(request).using(dialect.alias())
 
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Show payloads as the console does: opened, bounded, redacted."""
+        payloads = {
+            field.name: _shown(field)
+            for field in self.model._meta.concrete_fields
+            if isinstance(field, DocumentField)
+        }
+        return [
+            payloads.get(name, name) if isinstance(name, str) else name
+            for name in super().get_fields(request, obj)
+        ]
+
     def get_changelist(self, *_: object, **__: object) -> type[ChangeList]:
         """List without payloads."""
         return LeanChangeList
@@ -103,6 +119,23 @@ class ReadOnlyAdmin(Base):
             return reverse("saga_dashboard:run", args=(run.instance_id, run.pk))
         except NoReverseMatch:
             return None
+
+
+def _shown(field: DocumentField) -> Callable[[Any], str]:
+    """What shows one column of any size of a row."""
+
+    @admin.display(description=field.verbose_name)
+    def show(row: Any) -> str:
+        stored = getattr(row, field.attname)
+        if stored is None:
+            return ""
+        if isinstance(row, models.FlowEvent):
+            return json.dumps(line_data(json.loads(stored)))
+        hidden = load_redaction(getattr(row, "options", "{}"))
+        return preview(shown(field.attname, stored, hidden)).text
+
+    show.__name__ = field.name
+    return show
 
 
 @admin.register(models.FlowRun)

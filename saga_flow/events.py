@@ -93,11 +93,13 @@ def announce(run_id: UUID, lines: Iterable[Mapping[str, Any]]) -> None:
     for line in lines:
         signal = SIGNALS.get(line["type"])
         if signal is not None and signal.receivers:
+            data = json.loads(line["data"])
+            # the result of a late outcome is an author's value, and for the row alone
             event = Event(
                 run_id=run_id,
                 type=line["type"],
                 step=line["step"],
                 actor=line["actor"],
-                data=json.loads(line["data"]),
+                data={k: v for k, v in data.items() if k != "result"},
             )
             signal.send_robust(sender=Event, event=event)

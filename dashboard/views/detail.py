@@ -80,6 +80,10 @@ def step(
     payloads = {
         "Arguments": row.arguments,
         "Result": row.result,
+        **{
+            f"Result that came too late ({number})": result
+            for number, result in enumerate(operations.late_results(row), 1)
+        },
         "Arguments of its undo": undos[0].arguments if undos else None,
         "Options": row.options,
     }

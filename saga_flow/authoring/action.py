@@ -28,7 +28,7 @@ from saga_flow.authoring.times import limit
 from saga_flow.exceptions import DefinitionError, UnknownOption
 from saga_flow.names import MAX_QUEUE, identifier, suggestion
 from saga_flow.records import Dispatch, LostWorker, StepRule
-from saga_flow.serialization import encode
+from saga_flow.serialization import RESULT, encode, signature_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,6 +53,7 @@ class ActionOptions(TypedDict, total=False):
     optional: bool
     fallback: Any
     compensate: Action[..., Any]
+    redact: Sequence[str]
 
 
 _OPTIONS: Final = frozenset(ActionOptions.__annotations__)
@@ -66,7 +67,6 @@ _LEGAL: Final[Mapping[type[Any], str]] = {
 _LATER: Final = frozenset(
     {
         "heartbeat_timeout",
-        "redact",
         "timeout",
     }
 )
@@ -84,6 +84,8 @@ class Declared:
     optional: bool = False
     fallback: Any = None
     compensate: Action[..., Any] | None = None
+    redact: tuple[str, ...] = ()
+    redacts_result: bool = False
 
 
 class Action(Generic[P, R]):
@@ -128,6 +130,7 @@ class Action(Generic[P, R]):
             )
         what = f"{self.function.__qualname__}.using"
         changed = _declared(options, self.declared, what)
+        _check_redact(self.function, changed, what)
         return type(self)(self.function, changed, changed=True)
 
     def __repr__(self) -> str:
@@ -183,6 +186,7 @@ def action(f: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 def _made(function: Any, declared: Declared) -> Action[..., Any]:
     _check_function(function)
+    _check_redact(function, declared, f"@action of {function.__qualname__}")
     kind = AsyncAction if inspect.iscoroutinefunction(function) else SyncAction
     made: Action[..., Any] = kind(function, declared)
     registry.register_action(
@@ -274,6 +278,8 @@ def _declared(options: Mapping[str, Any], base: Declared, what: str) -> Declared
     if "compensate" in options:
         check_undo(options["compensate"], what=f"{what}(compensate=...)")
         changes["compensate"] = options["compensate"]
+    if "redact" in options:
+        changes |= _redact(options["redact"], what)
     if "retry" in options:
         changes["names_retry"] = True
     if "expires_in" in options:
@@ -334,6 +340,31 @@ def _instance(options: Mapping[str, Any], key: str, kind: type[Any], what: str) 
         legal = _LEGAL.get(kind, f"a {kind.__name__}(...)")
         raise DefinitionError(f"{what}({key}={value!r}) takes {legal}.")
     return value
+
+
+def _redact(value: object, what: str) -> dict[str, Any]:
+    if (
+        not isinstance(value, Sequence)
+        or isinstance(value, str)
+        or not all(each is RESULT or isinstance(each, str) for each in value)
+    ):
+        raise DefinitionError(
+            f"{what}(redact={value!r}) takes a list of argument names, such as "
+            "['card'], and RESULT for what the action returns."
+        )
+    names = tuple(each for each in value if each is not RESULT)
+    return {"redact": names, "redacts_result": len(names) < len(value)}
+
+
+def _check_redact(function: Any, declared: Declared, what: str) -> None:
+    known = list(signature_of(function).parameters)
+    for name in declared.redact:
+        if name not in known:
+            raise DefinitionError(
+                f"{what}: redact names {name!r}, which is no argument of "
+                f"{function.__qualname__}; it has {', '.join(known) or 'none'}."
+                f"{suggestion(name, known)}"
+            )
 
 
 def _aliases(value: object, what: str) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from saga_flow.authoring.action import Action, check_undo
 from saga_flow.authoring.annotations import result_of
 from saga_flow.authoring.ports import Pass
 from saga_flow.exceptions import DefinitionError
-from saga_flow.records import StepCall, StepRule, UndoOrder, UndoPolicy
+from saga_flow.records import Redaction, StepCall, StepRule, UndoOrder, UndoPolicy
 from saga_flow.serialization import Arguments, bind, encode, encode_arguments
+from saga_flow.serialization.redaction import Place, carried, places
 
 Q = ParamSpec("Q")
 R = TypeVar("R")
@@ -34,13 +35,24 @@ class Member(Generic[Rc_co]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Undo:
+    """The call that undoes a step."""
+
+    name: str
+    arguments: str
+    hidden: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
     """What is known of a step so far."""
 
     action: Action[..., Any]
     arguments: str
-    undo: tuple[str, str] | None
-    """Its name and encoded arguments."""
+    hidden: tuple[Place, ...]
+    """Arguments that nobody is shown."""
+
+    undo: _Undo | None
 
     optional: bool
     fallback: str
@@ -112,7 +124,7 @@ class Step(Member[R]):
         return StepCall(
             name=action.name,
             arguments=draft.arguments,
-            rule=_rule(action),
+            rule=self._rule(),
             undo=self._undo_order(),
             optional=draft.optional,
             fallback=draft.fallback,
@@ -121,13 +133,26 @@ class Step(Member[R]):
             annotation=result_of(action.function, f"action {action.name}"),
         )
 
+    def _rule(self) -> StepRule:
+        """The action's rule, with what of this very call nobody is shown."""
+        draft, declared = self._draft, self._draft.action.declared
+        undo, result = draft.undo, declared.redacts_result
+        hidden: tuple[Place, ...] = ()
+        if undo is not None and (draft.hidden or undo.hidden or result):
+            passed = carried(
+                undo.arguments, draft.arguments, draft.hidden, result=result
+            )
+            hidden = tuple(dict.fromkeys((*undo.hidden, *passed)))
+        redact = Redaction(arguments=draft.hidden, undo=hidden, result=result)
+        rule = _rule(draft.action)
+        return rule if redact == rule.redact else replace(rule, redact=redact)
+
     def _undo_order(self) -> UndoOrder | None:
         draft = self._draft
         if draft.undo is not None:
-            name, arguments = draft.undo
             return UndoOrder(
-                name=name,
-                arguments=arguments,
+                name=draft.undo.name,
+                arguments=draft.undo.arguments,
                 policy=draft.policy,
                 on_own_failure=draft.on_own_failure,
             )
@@ -165,6 +190,7 @@ def step(
     draft = _Draft(
         action=action,
         arguments=_encoded(arguments),
+        hidden=places(action.function, arguments, declared.redact),
         undo=None if undo is None else _undo(undo, arguments.args, arguments.kwargs),
         optional=declared.optional,
         fallback=fallback,
@@ -195,9 +221,13 @@ def duration(value: object, *, what: str) -> timedelta:
 
 def _undo(
     undo: Action[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[str, str]:
+) -> _Undo:
     arguments = bind(undo.function, args, kwargs, what=f"undo {undo.name}")
-    return undo.name, _encoded(arguments, allow_result=True)
+    return _Undo(
+        name=undo.name,
+        arguments=_encoded(arguments, allow_result=True),
+        hidden=places(undo.function, arguments, undo.declared.redact),
+    )
 
 
 def _encoded(arguments: Arguments, *, allow_result: bool = False) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random  # noqa: TID251 - spreads retries, decides nothing
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from saga_flow import conf, holdings, registry
@@ -27,6 +27,8 @@ from saga_flow.serialization import codec
 from saga_flow.serialization.arguments import decode_arguments
 from saga_flow.serialization.bounded import bounded
 from saga_flow.serialization.failures import Failure, failure_of
+from saga_flow.serialization.markers import unescaped
+from saga_flow.serialization.redaction import hider
 from saga_flow.serialization.sealing import left_open, seal
 from saga_flow.states import ActionStatus
 from saga_flow.store import claims, dialect, history, outcomes, workers
@@ -176,7 +178,7 @@ def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome
     if again is not None and is_past(attempt.expires_at, again):
         status, again = ActionStatus.EXPIRED, None
         error = _over(attempt.expires_at, error)
-    failure = failure_of(error, attempt=attempt.attempt)
+    failure = failure_of(error, attempt=attempt.attempt, hide=_hider(attempt))
     return Outcome(
         sequence=attempt.sequence,
         name=attempt.name,
@@ -218,6 +220,20 @@ def _given_back(
         has_undo=attempt.has_undo,
         queued=attempt.queued,
     )
+
+
+def _hider(attempt: Attempt) -> Callable[[str], str]:
+    """What takes the values that nobody is shown out of an error's texts."""
+    hidden = attempt.rule.redact.arguments
+    if not hidden:
+        return str
+    values: list[Any] = []
+    with suppress(Exception):  # an author's class may refuse; the stored text is left
+        function = registry.action(attempt.name).function
+        args, kwargs = decode_arguments(attempt.arguments, function)
+        values += [args[place] for place in hidden if isinstance(place, int)]
+        values += [kwargs.get(unescaped(key)) for key in hidden if isinstance(key, str)]
+    return hider(attempt.arguments, hidden, values)
 
 
 def _sealed(failure: Failure) -> str:

@@ -8,10 +8,10 @@ from typing import Final
 
 from saga_flow import conf, registry
 from saga_flow.exceptions import RollbackNotPlannable, SagaFlowError
-from saga_flow.records import Outcome, StepFacts, UndoPlan
+from saga_flow.records import Outcome, Redaction, StepFacts, UndoPlan
 from saga_flow.serialization.arguments import decode_arguments, resolve_results
 from saga_flow.states import ActionStatus
-from saga_flow.store.options import dump_rule
+from saga_flow.store.options import dump_rule, load_redaction
 
 _GAVE_UP: Final = frozenset(
     {
@@ -42,6 +42,9 @@ def plan_one(step: StepFacts) -> UndoPlan | None:
     if not undo.names_retry:
         tries = replace(rule.retry, attempts=conf.get().UNDO_ATTEMPTS)
         rule = replace(rule, retry=tries)
+    hidden = load_redaction(step.options).undo
+    if hidden:
+        rule = replace(rule, redact=Redaction(arguments=hidden))
     return UndoPlan(
         sequence=step.sequence,
         level=-step.sequence,

@@ -8,6 +8,8 @@ Without a limit a reader returns everything; a caller that shows big runs pages 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Count, QuerySet
@@ -25,6 +27,7 @@ from saga_flow.models import (
     FlowTimer,
     SideEffect,
 )
+from saga_flow.queries.payloads import line_data, shown
 from saga_flow.queries.reading import M, read, rows_of
 from saga_flow.queries.rows import (
     AttemptRow,
@@ -39,6 +42,9 @@ from saga_flow.queries.rows import (
     TimerRow,
 )
 from saga_flow.states import ActionStatus, CompensationStatus
+from saga_flow.store.options import load_redaction
+
+Row = TypeVar("Row", StepRow, CompensationRow)
 
 
 def steps(
@@ -50,13 +56,13 @@ def steps(
 ) -> tuple[StepRow, ...]:
     """The run's steps by ordinal."""
     found = _by_ordinal(ActionRun, run_id, after)
-    return read(StepRow, found[:limit], payloads=payloads)
+    return tuple(map(_redacted, read(StepRow, found[:limit], payloads=payloads)))
 
 
 def step(run_id: UUID, sequence: int) -> StepRow | None:
     """The step at ordinal *sequence*, or None when no step is recorded there."""
     found = rows_of(ActionRun).filter(run_id=run_id, sequence=sequence)
-    return next(iter(read(StepRow, found)), None)
+    return next(map(_redacted, read(StepRow, found)), None)
 
 
 def attempts(
@@ -85,7 +91,7 @@ def compensations(
     if sequences is not None:
         found = found.filter(sequence__in=list(sequences))
     ordered = found.order_by("order", "id")[:limit]
-    return read(CompensationRow, ordered, payloads=payloads)
+    return tuple(map(_redacted, read(CompensationRow, ordered, payloads=payloads)))
 
 
 def signals(
@@ -166,7 +172,21 @@ def history(
     if before is not None:
         found = found.filter(sequence__lt=before)
     order = "-sequence" if newest_first else "sequence"
-    return read(JournalRow, found.order_by(order)[:limit])
+    rows = read(JournalRow, found.order_by(order)[:limit])
+    return tuple(replace(row, data=line_data(row.data)) for row in rows)
+
+
+def late_results(step: StepRow) -> tuple[str, ...]:
+    """Results of *step* that came too late to be recorded, as stored, oldest first."""
+    found = rows_of(FlowEvent).filter(
+        run_id=step.run_id, step=step.sequence, type="action.outcome_rejected"
+    )
+    hidden = load_redaction(step.options or "{}")
+    return tuple(
+        shown("result", data["result"], hidden)
+        for line in read(JournalRow, found.order_by("sequence"))
+        if (data := line.data).get("result") is not None
+    )
 
 
 def tags(run_id: UUID) -> tuple[TagRow, ...]:
@@ -202,6 +222,20 @@ def undo_counts(
         status = CompensationStatus(each["status"])
         counts.setdefault(each["run_id"], {})[status] = each["total"]
     return counts
+
+
+def _redacted(row: Row) -> Row:
+    """*row* without what nobody is to be shown; one without payloads has nothing."""
+    if row.options is None:
+        return row
+    redaction = load_redaction(row.options)
+    columns = {"arguments": row.arguments, "result": getattr(row, "result", None)}
+    changes: dict[str, Any] = {
+        column: shown(column, stored, redaction)
+        for column, stored in columns.items()
+        if stored is not None
+    }
+    return replace(row, **changes)
 
 
 def _by_ordinal(model: type[M], run_id: UUID, after: int | None) -> QuerySet[M]:

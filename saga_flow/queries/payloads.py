@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from saga_flow.exceptions import PayloadNotDecodable
+from saga_flow.records import Redaction
 from saga_flow.serialization import text as json_text
+from saga_flow.serialization.redaction import HIDDEN, masked
 from saga_flow.serialization.sealing import unseal
 
 PREVIEW_BYTES: Final = 64 * 1024
@@ -39,6 +41,28 @@ def json_object(stored: str) -> Mapping[str, Any]:
     except PayloadNotDecodable as error:
         return {"type": "PayloadNotDecodable", "message": str(error)}
     return node if isinstance(node, dict) else {"message": node}
+
+
+def shown(column: str, stored: str, redaction: Redaction) -> str:
+    """Return a payload of a step or an undo without what nobody is to be shown."""
+    match column:
+        case "arguments":
+            return masked(stored, redaction.arguments)
+        case "undo_arguments":
+            return masked(stored, redaction.undo)
+        case "result" if redaction.result:
+            return json_text.to_json(HIDDEN)
+        case _:
+            return stored
+
+
+def line_data(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """
+    Return a journal line's data without a value that an author's code made.
+
+    A late outcome keeps its result there; ``late_results`` reads it.
+    """
+    return {key: value for key, value in data.items() if key != "result"}
 
 
 def preview(stored: str | None, limit: int = PREVIEW_BYTES) -> Preview:

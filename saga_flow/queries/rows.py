@@ -99,6 +99,7 @@ class CompensationRow:
     started_at: datetime | None
     closed_at: datetime | None
     arguments: str | None = None
+    options: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

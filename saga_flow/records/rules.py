@@ -59,6 +59,17 @@ class RetryRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Redaction:
+    """Which values of a step nobody is shown, by index or stored name."""
+
+    arguments: tuple[int | str, ...] = ()
+    undo: tuple[int | str, ...] = ()
+    """Of the arguments of its undo."""
+
+    result: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRule:
     """The options of a step, as snapshotted when it is scheduled."""
 
@@ -73,6 +84,8 @@ class StepRule:
 
     atomic: bool = False
     """Whether its body and its outcome are one transaction."""
+
+    redact: Redaction = field(default_factory=Redaction)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -50,20 +50,29 @@ class Failure:
             ) from error
 
 
-def failure_of(error: BaseException, *, attempt: int | None = None) -> Failure:
-    """Describe *error* and at most five of its causes; never raises."""
-    causes = tuple(_described(cause) for cause in _causes(error))
-    return replace(_described(error), causes=causes, attempt=attempt)
+def failure_of(
+    error: BaseException,
+    *,
+    attempt: int | None = None,
+    hide: Callable[[str], str] = str,
+) -> Failure:
+    """
+    Describe *error* and at most five of its causes; never raises.
+
+    *hide* is given each text before it is cut, so that no half of a secret is left.
+    """
+    causes = tuple(_described(cause, hide) for cause in _causes(error))
+    return replace(_described(error, hide), causes=causes, attempt=attempt)
 
 
-def _described(error: BaseException) -> Failure:
+def _described(error: BaseException, hide: Callable[[str], str]) -> Failure:
     kind = type(error)
     name = bounded(f"{kind.__module__}.{kind.__qualname__}", _MAX_NAME_BYTES)
     return Failure(
         type=bounded(kind.__name__, _MAX_NAME_BYTES),
         qualified_name=name,
-        message=bounded(_message(error), MAX_MESSAGE_BYTES),
-        traceback=bounded_tail(_traceback(error), MAX_TRACEBACK_BYTES),
+        message=bounded(hide(_message(error)), MAX_MESSAGE_BYTES),
+        traceback=bounded_tail(hide(_traceback(error)), MAX_TRACEBACK_BYTES),
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
-from saga_flow.records import Dispatch, LostWorker, RetryRule, StepRule
+from saga_flow.records import Dispatch, LostWorker, Redaction, RetryRule, StepRule
+
+_SHOWN: Final = Redaction()
 
 
 @lru_cache(maxsize=1024)
@@ -31,6 +34,7 @@ def dump_rule(rule: StepRule) -> str:
         "dispatch": None if inline else rule.dispatch.value,
         "queue": rule.queue or None,
         "atomic": rule.atomic or None,
+        "redact": None if rule.redact == _SHOWN else asdict(rule.redact),
     }
     data |= {key: value for key, value in optional.items() if value is not None}
     return json.dumps(data, separators=(",", ":"))
@@ -56,6 +60,20 @@ def load_rule(text: str) -> StepRule:
         dispatch=Dispatch(data.get("dispatch", Dispatch.INLINE)),
         queue=data.get("queue", ""),
         atomic=data.get("atomic", False),
+        redact=load_redaction(text),
+    )
+
+
+@lru_cache(maxsize=1024)
+def load_redaction(text: str) -> Redaction:
+    """What of a step is shown to nobody, by its options alone."""
+    data = json.loads(text).get("redact")
+    if data is None:
+        return _SHOWN
+    return Redaction(
+        arguments=tuple(data["arguments"]),
+        undo=tuple(data["undo"]),
+        result=data["result"],
     )
 
 

@@ -10,8 +10,9 @@ from saga_flow import queries
 from saga_flow.authoring.action import Action
 from saga_flow.authoring.handle import Handle
 from saga_flow.queries import FlowFilter
-from saga_flow.queries.rows import CompensationRow, StepRow
+from saga_flow.records import StepFacts, UndoFacts
 from saga_flow.serialization.arguments import decode_arguments, signature_of
+from saga_flow.store import history
 
 _COMPENSATED = "compensation.completed"
 
@@ -76,10 +77,10 @@ def _runs(run: Handle[Any] | None) -> list[UUID]:
 
 def _calls(f: Action[..., Any], run_id: UUID) -> Iterator[tuple[dict[str, Any], int]]:
     names = {f.name, *f.declared.aliases}
-    rows: list[StepRow | CompensationRow] = [*queries.steps(run_id)]
-    rows += queries.compensations(run_id)
+    # not from the read door, which hides what an action redacts
+    rows: list[StepFacts | UndoFacts] = [*history.steps(run_id), *history.undos(run_id)]
     for row in rows:
-        if row.name in names and row.arguments is not None:
+        if row.name in names:
             args, kwargs = decode_arguments(row.arguments, f.function, what=f.name)
             yield _bound(f, args, kwargs), row.attempt
 

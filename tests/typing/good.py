@@ -50,6 +50,11 @@ async def reserve(order_id: str) -> int:
 def release(order_id: str) -> None: ...
 
 
+@action(compensate=release, redact=["order_id", RESULT])
+def hold(order_id: str) -> int:
+    return 1
+
+
 @action(compensate=release, optional=True, fallback="", expires_in=timedelta(1))
 def notify(order_id: str) -> str:
     return ""

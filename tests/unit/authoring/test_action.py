@@ -14,6 +14,7 @@ from saga_flow import (
     FAIL,
     INLINE,
     QUEUE,
+    RESULT,
     DefinitionError,
     Dispatch,
     DuplicateName,
@@ -106,7 +107,6 @@ def test_a_name_is_not_for_one_call(option: str) -> None:
     [
         "timeout",
         "heartbeat_timeout",
-        "redact",
     ],
 )
 def test_an_option_that_is_yet_to_come_is_refused(option: str) -> None:
@@ -283,3 +283,31 @@ def test_a_limit_of_the_step_is_part_of_its_rule(limit: timedelta | None) -> Non
     assert made.declared.rule.expires_in == limit
     assert made.declared.names_deadline
     assert load_rule(dump_rule(made.declared.rule)) == made.declared.rule
+
+
+@pytest.mark.parametrize(
+    ("redact", "told"),
+    [
+        ("card", "takes a list of argument names"),
+        ([1], "takes a list of argument names"),
+        (None, "takes a list of argument names"),
+        (["carb"], "'carb', which is no argument of .*has order, card.*'card'"),
+    ],
+)
+def test_a_redacted_argument_must_be_one(redact: Any, told: str) -> None:
+    def pay(order: str, card: str) -> None: ...
+
+    with pytest.raises(DefinitionError, match=told):
+        action(redact=redact)(pay)
+    with pytest.raises(DefinitionError, match=told):
+        action(pay).using(redact=redact)
+
+
+def test_what_is_redacted_is_declared_with_the_action() -> None:
+    @action(redact=("card", RESULT))
+    def pay(order: str, card: str) -> str:
+        return order
+
+    assert pay.declared.redact == ("card",)
+    assert pay.declared.redacts_result
+    assert not pay.using(redact=[]).declared.redact
