@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from django.apps import apps
 from django.utils.module_loading import autodiscover_modules
@@ -190,6 +190,9 @@ class _Shelves:
 
     actions: _Shelf[ActionDefinition] = _Shelf("action")
     workflows: _Shelf[WorkflowDefinition] = _Shelf("workflow")
+    below: ClassVar[list[tuple[_Shelf[Any], _Shelf[Any]]]] = []
+    """What the open blocks of :func:`isolated` have covered, the first one first."""
+
     # Definitions are registered by imports, which any thread may be the first to do.
     lock = threading.RLock()
 
@@ -256,10 +259,27 @@ def ready() -> None:
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """Forget at the end of the block what was registered inside it."""
-    before = (_Shelves.actions, _Shelves.workflows)
-    _Shelves.actions, _Shelves.workflows = (shelf.copy() for shelf in before)  # type: ignore[assignment] # the order is kept
+    """
+    Forget at the end of the block what was registered inside it.
+
+    Every thread sees what is registered inside. Blocks may be nested, and blocks of
+    several threads may overlap: none brings back what another has put away.
+    """
+    with _Shelves.lock:
+        before = (_Shelves.actions, _Shelves.workflows)
+        own = (before[0].copy(), before[1].copy())
+        _Shelves.below.append(before)
+        _Shelves.actions, _Shelves.workflows = own
     try:
         yield
     finally:
-        _Shelves.actions, _Shelves.workflows = before
+        with _Shelves.lock:
+            _put_away(own)
+
+
+def _put_away(own: tuple[_Shelf[Any], _Shelf[Any]]) -> None:
+    if own[0] is _Shelves.actions:
+        _Shelves.actions, _Shelves.workflows = _Shelves.below.pop()
+        return
+    # another block that was opened later is still in use
+    _Shelves.below[:] = [each for each in _Shelves.below if each[0] is not own[0]]

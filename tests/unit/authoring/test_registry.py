@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.apps import apps
@@ -129,6 +130,57 @@ def test_an_isolated_registry_forgets_what_was_added() -> None:
 
     with pytest.raises(UnknownDefinition):
         registry.action("shop.inside")
+
+
+def test_isolated_registries_nest() -> None:
+    with registry.isolated():
+        registry.register_action(entry("outer", name="shop.outer"))
+        with registry.isolated():
+            registry.register_action(entry("inner", name="shop.inner"))
+            assert registry.action("shop.outer").name == "shop.outer"
+
+        assert registry.action("shop.outer").name == "shop.outer"
+        with pytest.raises(UnknownDefinition):
+            registry.action("shop.inner")
+
+
+def test_another_thread_sees_what_an_isolated_registry_holds() -> None:
+    with registry.isolated(), ThreadPoolExecutor(1) as pool:
+        registry.register_action(entry("inside", name="shop.inside"))
+
+        found = pool.submit(registry.action, "shop.inside").result()
+
+    assert found.name == "shop.inside"
+
+
+def test_isolated_registries_that_overlap_leave_nothing_behind() -> None:
+    first, second = registry.isolated(), registry.isolated()
+    first.__enter__()
+    registry.register_action(entry("first", name="shop.first"))
+    second.__enter__()
+    registry.register_action(entry("second", name="shop.second"))
+
+    first.__exit__(None, None, None)
+
+    assert registry.action("shop.second").name == "shop.second"
+    second.__exit__(None, None, None)
+    for gone in ("shop.first", "shop.second"):
+        with pytest.raises(UnknownDefinition):
+            registry.action(gone)
+
+
+def test_a_class_that_a_function_defines_twice_is_one_workflow() -> None:
+    def define() -> type[Workflow]:
+        class Greeting(Workflow):
+            def handle(self) -> None: ...
+
+        return Greeting
+
+    define()
+    again = define()
+
+    name = registry.workflow_name(again.__module__, again.__qualname__)
+    assert registry.workflow(name).cls is again
 
 
 def test_everything_is_listed_by_name() -> None:
