@@ -133,7 +133,7 @@ def _at_rest(facts: Facts) -> Facts:
 def _step(step: StepFacts) -> StepFacts:
     if step.status not in _OPEN_STEP:
         return step
-    return replace(step, status=ActionStatus.PENDING, queued=True)
+    return replace(step, status=ActionStatus.PENDING, queued=True, expires_at=None)
 
 
 def _marker(marker: SignalFacts) -> SignalFacts:

@@ -1,40 +1,42 @@
-"""Stored histories against today's code."""
+"""Recorded histories against today's code."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from saga_flow import queries, registry
+from saga_flow import registry
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.workflow import Workflow
-from saga_flow.engine import rehearsal
-from saga_flow.engine.rehearsal import Recording
-from saga_flow.records import Target
-from saga_flow.store import history as store_history
+from saga_flow.engine.rehearsal import Recording, rehearse
+from saga_flow.testing import recordings
 
 
-def assert_replays(flow: type[Workflow], history: Handle[Any]) -> None:
+def assert_replays(
+    flow: type[Workflow], history: Handle[Any] | Mapping[str, Any] | Path
+) -> None:
     """
     Assert that *flow*, as it is written now, asks for what *history* has recorded.
 
-    *history* is a run in the database; it is replayed and never changed, and no body,
-    side effect or signal handler runs. Raises HistoryMismatch, with the ordinal, where
-    ``handle()`` asks for something else, ends or fails too early, or goes on where
-    the run has completed; DefiniteFailure where the history itself is broken.
+    *history* is a run in the database, or what ``handle.export()`` made of one: the
+    document, or a file with it. It is replayed and never changed, and no body, side
+    effect or undo runs. Raises HistoryMismatch, with the ordinal, where ``handle()``
+    asks for something else, ends or fails too early, or goes on where the run has
+    completed; DefiniteFailure where the history itself is broken; DefinitionError for
+    a document that is no export.
     """
-    rehearsal.rehearse(_of_the_database(flow, history))
+    name = registry.workflow_name(flow.__module__, flow.__qualname__)
+    rehearse(_recording(history, name))
 
 
-def _of_the_database(flow: type[Workflow], handle: Handle[Any]) -> Recording:
-    run = queries.snapshot(Target(run_id=handle.run_id))
-    return Recording(
-        run=run.run_id,
-        instance_id=run.instance_id,
-        tenant=run.tenant,
-        run_number=run.run_number,
-        workflow_name=registry.workflow_name(flow.__module__, flow.__qualname__),
-        workflow_version=run.workflow_version,
-        arguments=queries.arguments(run.run_id),
-        status=run.status,
-        facts=store_history.load(run.run_id),
-    )
+def _recording(history: Handle[Any] | Mapping[str, Any] | Path, name: str) -> Recording:
+    match history:
+        case Handle():
+            return recordings.of_run(history.run_id, name)
+        case Path():
+            document = json.loads(history.read_text(encoding="utf-8"))
+            return recordings.of_document(document, name)
+        case _:
+            return recordings.of_document(history, name)

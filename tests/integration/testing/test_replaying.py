@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -12,7 +14,7 @@ from django.utils import timezone
 
 from saga_flow import Workflow, action, clock
 from saga_flow.authoring.handle import Handle
-from saga_flow.exceptions import DefiniteFailure, HistoryMismatch
+from saga_flow.exceptions import DefiniteFailure, DefinitionError, HistoryMismatch
 from saga_flow.models import ActionRun
 from saga_flow.testing import (
     assert_replays,
@@ -24,6 +26,7 @@ from saga_flow.testing import (
 )
 from tests.integration.conformance import stages
 from tests.integration.conformance.specimens import ALL, Specimen, handle_of
+from tests.integration.testing.recorded import Everything, pay
 from tests.integration.testing.shop import Checkout, charge, refund, release, reserve
 from tests.support.rows import dump
 
@@ -186,3 +189,30 @@ def test_history_with_a_gap_is_broken(half_way: Handle[str]) -> None:
 
     with pytest.raises(DefiniteFailure, match="broken"):
         assert_replays(Checkout, half_way)
+
+
+HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", HISTORIES, ids=lambda file: file.stem)
+def test_histories_of_earlier_builds_replay(file: Path) -> None:
+    assert_replays(Everything, file)
+
+
+@pytest.mark.parametrize("file", HISTORIES, ids=lambda file: file.stem)
+def test_histories_of_earlier_builds_refuse_code_that_asks_otherwise(
+    file: Path,
+) -> None:
+    class Reordered(Workflow):
+        def handle(self, cents: int, *, ends_well: bool) -> None:
+            self.action(pay, cents, self.now()).run()
+            self.sleep(timedelta(hours=ends_well))
+
+    with pytest.raises(HistoryMismatch, match="asked for a timer") as e:
+        assert_replays(Reordered, json.loads(file.read_text()))
+    assert (e.value.sequence, e.value.recorded) == (2, "action 'recorded.fail'")
+
+
+def test_a_document_that_is_no_export_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"handle\.export\(\)"):
+        assert_replays(Everything, {"format": "something", "version": 7})
