@@ -28,6 +28,7 @@ MARKERS = {
     "integration/crash": "conformance",
     "integration/events": "conformance",
     "integration/limits": "conformance",
+    "integration/exports": "conformance",
     "integration/lists": "conformance",
     "integration/statuses": "conformance",
     "integration": "integration",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 from uuid import UUID
@@ -11,7 +12,7 @@ from saga_flow.authoring import commands, observing, ports
 from saga_flow.authoring.observed import Observed
 from saga_flow.authoring.requests import CommandOptions, request
 from saga_flow.authoring.signals import Signal
-from saga_flow.authoring.twins import twin
+from saga_flow.authoring.twins import one_by_one, twin
 from saga_flow.records import Answer, Request, Snapshot, Target
 
 T = TypeVar("T")
@@ -191,6 +192,14 @@ class Handle(Observed, Generic[Rc_co]):
         """Its searchable labels."""
         return ports.queries().tags(self.run_id)
 
+    def export(self) -> Iterator[str]:
+        """
+        Return all of this as one JSON document, in pieces (docs/operations.md).
+
+        However big the run is, the pieces are small. Raises RunNotFound.
+        """
+        return ports.queries().export(self.run_id)
+
     # ------------------------------------------------------ the same, asynchronously
 
     @overload
@@ -220,6 +229,11 @@ class Handle(Observed, Generic[Rc_co]):
     async def aattempt_signal(self, signal: Any, payload: object = None, /) -> Answer:
         """Do what :meth:`attempt_signal` does."""
         return await twin(self.attempt_signal)(signal, payload)
+
+    async def aexport(self) -> AsyncIterator[str]:
+        """Yield what :meth:`export` does; each piece is awaited."""
+        async for piece in one_by_one(await twin(self.export)(), 1):
+            yield piece
 
     async def aresult(self, timeout: timedelta | None = None) -> Rc_co:
         """Do what :meth:`result` does, and hold no thread while it waits."""

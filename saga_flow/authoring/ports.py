@@ -7,7 +7,7 @@ above: ``AppConfig.ready()`` binds them, so that ``import saga_flow`` needs no m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -105,6 +105,7 @@ class QueriesPort(Protocol):
     def commands(self, run_id: UUID, /) -> tuple[Any, ...]: ...
     def history(self, run_id: UUID, /) -> tuple[Any, ...]: ...
     def tags(self, run_id: UUID, /) -> tuple[Any, ...]: ...
+    def export(self, run_id: UUID, /) -> Iterator[str]: ...
 
 
 class _Bound:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, Final
 
 from django.core.exceptions import MultipleObjectsReturned
@@ -12,7 +11,7 @@ from django.core.exceptions import MultipleObjectsReturned
 from saga_flow.authoring import ports
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.start import definition_of, subject_key
-from saga_flow.authoring.twins import twin
+from saga_flow.authoring.twins import one_by_one, twin
 from saga_flow.exceptions import InvalidFilter, RunNotFound
 from saga_flow.records import Snapshot
 
@@ -87,10 +86,8 @@ class Selection:
 
     async def aiterator(self) -> AsyncIterator[Handle[Any]]:
         """Yield what :meth:`iterator` does; each page is awaited."""
-        found = self.iterator()
-        while part := await twin(list)(islice(found, _AT_ONCE)):
-            for handle in part:
-                yield handle
+        async for handle in one_by_one(self.iterator(), _AT_ONCE):
+            yield handle
 
     ahandles = twin(handles)
     apage = twin(page)

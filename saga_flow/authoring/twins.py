@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import update_wrapper
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+
+
+async def one_by_one(found: Iterator[T], at_once: int) -> AsyncIterator[T]:
+    """Yield what a blocking iterator gives; *at_once* of it are awaited together."""
+    while part := await twin(list)(islice(found, at_once)):
+        for each in part:
+            yield each
 
 
 def twin(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:

@@ -6,6 +6,7 @@ tables, never from a replica. Nothing here writes.
 """
 
 from saga_flow.queries import runs
+from saga_flow.queries.document import export
 from saga_flow.queries.filters import FlowFilter, flow_filter
 from saga_flow.queries.operations import (
     arguments,
@@ -32,6 +33,7 @@ __all__ = [
     "command",
     "commands",
     "compensations",
+    "export",
     "flow_filter",
     "history",
     "locate",

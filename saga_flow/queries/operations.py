@@ -66,31 +66,42 @@ def step(run_id: UUID, sequence: int) -> StepRow | None:
 
 
 def attempts(
-    run_id: UUID, *, sequences: Iterable[int] | None = None, limit: int | None = None
+    run_id: UUID,
+    *,
+    sequences: Iterable[int] | None = None,
+    after: int | None = None,
+    limit: int | None = None,
 ) -> tuple[AttemptRow, ...]:
     """
     Failed, lost and superseded tries, of steps and of undos, in order.
 
-    A success at the first try leaves no row. With *sequences*, of these steps only.
+    A success at the first try leaves no row. With *sequences*, of these steps only;
+    with *after*, a row's id, in the order in which they were written.
     """
     found = rows_of(ActionAttempt).filter(run_id=run_id)
     if sequences is not None:
         found = found.filter(sequence__in=list(sequences))
-    return read(AttemptRow, found.order_by("sequence", "undo", "attempt", "id")[:limit])
+    ordered = _ordered(found, after, "sequence", "undo", "attempt", "id")
+    return read(AttemptRow, ordered[:limit])
 
 
 def compensations(
     run_id: UUID,
     *,
     sequences: Iterable[int] | None = None,
+    after: int | None = None,
     limit: int | None = None,
     payloads: bool = True,
 ) -> tuple[CompensationRow, ...]:
-    """The run's undos in the order of its rollback; empty until one was planned."""
+    """
+    The run's undos in the order of its rollback; empty until one was planned.
+
+    With *after*, a row's id, in the order in which they were planned.
+    """
     found = rows_of(CompensationRun).filter(run_id=run_id)
     if sequences is not None:
         found = found.filter(sequence__in=list(sequences))
-    ordered = found.order_by("order", "id")[:limit]
+    ordered = _ordered(found, after, "order", "id")[:limit]
     return tuple(map(_redacted, read(CompensationRow, ordered, payloads=payloads)))
 
 
@@ -138,11 +149,21 @@ def children(
 
 
 def commands(
-    run_id: UUID, *, limit: int | None = None, payloads: bool = True
+    run_id: UUID,
+    *,
+    after: UUID | None = None,
+    limit: int | None = None,
+    payloads: bool = True,
 ) -> tuple[CommandRow, ...]:
-    """What was asked of the run, also in vain: the newest *limit*, oldest first."""
-    found = rows_of(FlowCommand).filter(run_id=run_id).order_by("-created_at", "-id")
-    return read(CommandRow, found[:limit], payloads=payloads)[::-1]
+    """
+    What was asked of the run, also in vain: the newest *limit*, oldest first.
+
+    With *after*, a command's id, the first *limit* that follow it.
+    """
+    found = rows_of(FlowCommand).filter(run_id=run_id)
+    ordered = _ordered(found, after, "-created_at", "-id")
+    rows = read(CommandRow, ordered[:limit], payloads=payloads)
+    return rows[::-1] if after is None else rows
 
 
 def command(command_id: UUID) -> CommandRow | None:
@@ -236,6 +257,12 @@ def _redacted(row: Row) -> Row:
         if stored is not None
     }
     return replace(row, **changes)
+
+
+def _ordered(found: QuerySet[M], after: object, *order: str) -> QuerySet[M]:
+    if after is None:
+        return found.order_by(*order)
+    return found.filter(pk__gt=after).order_by("pk")
 
 
 def _by_ordinal(model: type[M], run_id: UUID, after: int | None) -> QuerySet[M]:

@@ -65,6 +65,13 @@ def line_data(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: value for key, value in data.items() if key != "result"}
 
 
+def whole(stored: str) -> str:
+    """Return a payload as JSON text, digit for digit. Raises PayloadNotDecodable."""
+    raw = unseal(stored, what="This payload")
+    json_text.from_json(raw, what="This payload")
+    return raw
+
+
 def preview(stored: str | None, limit: int = PREVIEW_BYTES) -> Preview:
     """Return at most *limit* bytes of a payload, laid out if it is short enough."""
     if stored is None:

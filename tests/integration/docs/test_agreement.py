@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 from datetime import timedelta
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction
 from pathlib import Path
 from typing import Final
 
@@ -256,7 +256,12 @@ def test_the_members_of_a_handle_are_listed() -> None:
     rows = table(section(AUTHORING, "## Finding and steering"))
     text = section(AUTHORING, "## Finding and steering")
     public = {name for name in dir(Handle) if not name.startswith("_")}
-    twins = {name for name in public if iscoroutinefunction(getattr(Handle, name))}
+    twins = {
+        name
+        for name in public
+        if iscoroutinefunction(found := getattr(Handle, name))
+        or isasyncgenfunction(found)
+    }
     constructors = {"of_answer", "of_snapshot"}
     translations = {name for name in public if name.startswith("status_")} - {
         "status_bucket",

@@ -226,6 +226,9 @@ class FakeQueries:
     def tags(self, run_id: UUID, /) -> tuple[Any, ...]:
         return self._rows("tags", run_id)
 
+    def export(self, run_id: UUID, /) -> Iterator[str]:
+        return iter(["{", str(run_id), "}"])
+
 
 def snapshot(**changes: Any) -> Snapshot:
     """A run that is waiting, but for *changes*."""
