@@ -7,6 +7,7 @@ nor models. docs/authoring.md explains it.
 
 from saga_flow.authoring import flows
 from saga_flow.authoring.action import FAIL, INLINE, QUEUE, RETRY, Action, action
+from saga_flow.authoring.blocks import FAIL_FAST, WAIT_ALL, Block, Timer
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import CONTINUE, STOP, Member, Step
 from saga_flow.authoring.retry import Retry
@@ -66,6 +67,7 @@ from saga_flow.records import (
     Answer,
     Dispatch,
     Duplicate,
+    Join,
     LostWorker,
     Principal,
     RunInfo,
@@ -77,17 +79,20 @@ from saga_flow.states import ActionStatus, ClosedReason, CompensationState, Flow
 __all__ = [
     "CONTINUE",
     "FAIL",
+    "FAIL_FAST",
     "INLINE",
     "QUEUE",
     "RESULT",
     "RETRY",
     "STOP",
+    "WAIT_ALL",
     "Action",
     "ActionExpired",
     "ActionFailed",
     "ActionStatus",
     "ActionTimedOut",
     "Answer",
+    "Block",
     "CannotCancelTerminalFlow",
     "CannotSignalCancellingFlow",
     "CannotSignalTerminalFlow",
@@ -111,6 +116,7 @@ __all__ = [
     "HistoryMismatch",
     "InsideTransaction",
     "InvalidName",
+    "Join",
     "LostWorker",
     "Member",
     "NonRetryable",
@@ -142,6 +148,7 @@ __all__ = [
     "Start",
     "Step",
     "StepContext",
+    "Timer",
     "UndoPolicy",
     "UnknownDefinition",
     "UnknownOption",

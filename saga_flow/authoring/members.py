@@ -13,7 +13,14 @@ from saga_flow.authoring.action import Action, check_undo
 from saga_flow.authoring.annotations import result_of
 from saga_flow.authoring.ports import Pass
 from saga_flow.exceptions import DefinitionError
-from saga_flow.records import Redaction, StepCall, StepRule, UndoOrder, UndoPolicy
+from saga_flow.records import (
+    MemberCall,
+    Redaction,
+    StepCall,
+    StepRule,
+    UndoOrder,
+    UndoPolicy,
+)
 from saga_flow.serialization import Arguments, bind, encode, encode_arguments
 from saga_flow.serialization.redaction import Place, carried, places
 
@@ -32,6 +39,12 @@ class Member(Generic[Rc_co]):
     def run(self) -> Rc_co:
         """Perform it, or hand back what was recorded of it."""
         raise NotImplementedError
+
+    def call(self) -> MemberCall:
+        """Return it as a member of a block, which takes it without ``.run()``."""
+        raise DefinitionError(
+            f"{type(self).__name__} can't stand side by side with others in a block."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

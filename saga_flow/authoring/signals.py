@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, overload
@@ -44,7 +45,7 @@ class SignalWait(Member[T]):
             timeout = conf.get().SIGNAL_TIMEOUT
         elif timeout is not None:
             duration(timeout, what=f"timeout of the wait for signal {self._name!r}")
-        call = SignalCall(name=self._name, annotation=self._annotation, timeout=timeout)
+        call = replace(self.call(), timeout=timeout)
         what = f"signal {self._name!r}.wait()"
         engine = self._workflow._engine(what)  # noqa: SLF001 - a part of Workflow
         return cast(T, engine.wait_signal(call))
@@ -52,6 +53,10 @@ class SignalWait(Member[T]):
     def run(self) -> T:
         """Wait as long as the settings say, by default for good."""
         return self.wait()
+
+    def call(self) -> SignalCall:
+        """Return the wait as a pass takes it."""
+        return SignalCall(name=self._name, annotation=self._annotation)
 
 
 class Signal(Generic[T]):

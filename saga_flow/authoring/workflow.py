@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
 from saga_flow import clock, names
-from saga_flow.authoring import members, meta, metadata, signals, times
+from saga_flow.authoring import blocks, members, meta, metadata, signals, times
 from saga_flow.authoring.action import Action
 from saga_flow.authoring.annotations import returned
+from saga_flow.authoring.blocks import FAIL_FAST, Block, Timer
 from saga_flow.authoring.handle import Handle
-from saga_flow.authoring.members import Step
+from saga_flow.authoring.members import Member, Step
 from saga_flow.authoring.ports import Pass
 from saga_flow.authoring.signals import SignalWait
 from saga_flow.authoring.start import Handles, Start, StartOptions, starting
 from saga_flow.exceptions import NotInWorkflow
-from saga_flow.records import RunInfo
+from saga_flow.records import Join, RunInfo
 from saga_flow.states import SideEffectKind
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+F = TypeVar("F")
 
 
 class Workflow:
@@ -96,6 +103,109 @@ class Workflow:
         self._engine("signal()")
         signals.check_declared(type(self), name)
         return SignalWait(self, name, payload)
+
+    @overload
+    def parallel(
+        self, a: Member[A], b: Member[B], /, *, policy: Join = ..., limit: int = ...
+    ) -> Block[tuple[A, B]]: ...
+    @overload
+    def parallel(
+        self,
+        a: Member[A],
+        b: Member[B],
+        c: Member[C],
+        /,
+        *,
+        policy: Join = ...,
+        limit: int = ...,
+    ) -> Block[tuple[A, B, C]]: ...
+    @overload
+    def parallel(
+        self,
+        a: Member[A],
+        b: Member[B],
+        c: Member[C],
+        d: Member[D],
+        /,
+        *,
+        policy: Join = ...,
+        limit: int = ...,
+    ) -> Block[tuple[A, B, C, D]]: ...
+    @overload
+    def parallel(
+        self,
+        a: Member[A],
+        b: Member[B],
+        c: Member[C],
+        d: Member[D],
+        e: Member[E],
+        /,
+        *,
+        policy: Join = ...,
+        limit: int = ...,
+    ) -> Block[tuple[A, B, C, D, E]]: ...
+    @overload
+    def parallel(
+        self,
+        a: Member[A],
+        b: Member[B],
+        c: Member[C],
+        d: Member[D],
+        e: Member[E],
+        f: Member[F],
+        /,
+        *,
+        policy: Join = ...,
+        limit: int = ...,
+    ) -> Block[tuple[A, B, C, D, E, F]]: ...
+    @overload
+    def parallel(
+        self, *members: Member[T], policy: Join = ..., limit: int = ...
+    ) -> Block[list[T]]: ...
+    def parallel(
+        self,
+        *members: Member[Any],
+        policy: Join = FAIL_FAST,
+        limit: int | None = None,
+    ) -> Block[Any]:
+        """
+        Return *members* side by side; end it in ``.run()``, which returns a list.
+
+        Steps are jobs of their own, at most *limit* of them in flight. FAIL_FAST
+        raises at the first failure, WAIT_ALL once all have settled.
+        """
+        return blocks.parallel(self._engine("parallel()"), members, policy, limit)
+
+    @overload
+    def first(self, a: Member[A], b: Member[B], /) -> Block[tuple[int, A | B]]: ...
+    @overload
+    def first(
+        self, a: Member[A], b: Member[B], c: Member[C], /
+    ) -> Block[tuple[int, A | B | C]]: ...
+    @overload
+    def first(self, *members: Member[T]) -> Block[tuple[int, T]]: ...
+    def first(self, *members: Member[Any]) -> Block[Any]:
+        """
+        Return a block that the first member to settle decides; end it in ``.run()``.
+
+        That returns the member's index and value, or raises what it raised. The rest
+        are closed; a step that is running by then goes on, and is undone with the
+        run if it completes.
+        """
+        return blocks.first(self._engine("first()"), members)
+
+    def map(
+        self, f: Action[[T], R], items: Iterable[T], /, *, limit: int | None = None
+    ) -> list[R]:
+        """Return what *f* returned for each of *items*, at most *limit* at a time."""
+        pass_ = self._engine("map()")
+        steps = [members.step(pass_, f, (item,), {}) for item in items]
+        found = blocks.parallel(pass_, steps, FAIL_FAST, limit).run()
+        return cast("list[R]", found)
+
+    def timer(self, until: timedelta | datetime, /) -> Timer:
+        """Return a sleep that can stand in a block, of a length or until a moment."""
+        return blocks.timer(self._engine("timer()"), until)
 
     def sleep(self, duration: timedelta, /) -> None:
         """Wait for *duration*, however often the process ends meanwhile."""

@@ -21,12 +21,11 @@ def drive(run_id: UUID) -> None:
     transaction.refuse_inside("run_sync() was called")
     before: history.Progress | None = None
     with pulse.beating():
-        while True:
-            engine.drive(run_id)
-            now = history.progress(run_id)
-            if now is None or now == before:
-                return
-            if not now.is_due and not (now.awaits_step and _perform(run_id)):
+        engine.drive(run_id)
+        while (now := history.progress(run_id)) is not None and now != before:
+            if now.is_due:
+                engine.drive(run_id)
+            elif not (now.awaits_step and _perform(run_id)):
                 return
             before = now
 

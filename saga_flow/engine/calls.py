@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from saga_flow import conf
-from saga_flow.engine import steps, values, waits
+from saga_flow.engine import blocks, steps, values, waits
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.watching import Watch, engine_call
-from saga_flow.records import RunInfo, SignalCall, StepCall
+from saga_flow.records import BlockCall, RunInfo, SignalCall, StepCall
 from saga_flow.serialization import codec
 from saga_flow.states import SideEffectKind
 from saga_flow.store import history
@@ -30,6 +30,10 @@ class Calls:
     @engine_call
     def step(self, call: StepCall, /) -> Any:
         return steps.step(self._pass, call)
+
+    @engine_call
+    def block(self, call: BlockCall, /) -> Any:
+        return blocks.block(self._pass, call)
 
     @engine_call
     def wait_signal(self, call: SignalCall, /) -> Any:

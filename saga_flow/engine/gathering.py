@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from saga_flow.records import (
     Gathered,
     Line,
+    Losers,
     NewMarker,
     NewSideEffect,
     NewStep,
@@ -29,6 +30,7 @@ class Gathering:
     timers: list[NewTimer] = field(default_factory=list)
     markers: list[NewMarker] = field(default_factory=list)
     steps: list[NewStep] = field(default_factory=list)
+    losers: list[Losers] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
     memo: str | None = None
     summary: str | None = None
@@ -52,6 +54,7 @@ class Gathering:
             timers=tuple(self.timers),
             markers=tuple(self.markers),
             steps=tuple(self.steps),
+            losers=tuple(self.losers),
             tags=dict(self.tags),
             memo=self.memo,
             summary=self.summary,

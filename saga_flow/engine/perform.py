@@ -22,7 +22,14 @@ from saga_flow.exceptions import (
     ResultNotSerializable,
     Unserialisable,
 )
-from saga_flow.records import LostWorker, Outcome, StepFacts, StepRule, Try
+from saga_flow.records import (
+    LostWorker,
+    Membership,
+    Outcome,
+    StepFacts,
+    StepRule,
+    Try,
+)
 from saga_flow.serialization import codec
 from saga_flow.serialization.arguments import decode_arguments
 from saga_flow.serialization.bounded import bounded
@@ -75,6 +82,9 @@ class Attempt:
     queued: bool = False
     bond: together.Bond | None = None
     """Of an atomic one: what commits its outcome with its body."""
+    optional: bool = False
+    block: int | None = None
+    member: Membership | None = None
 
 
 def run(attempt: Attempt) -> tuple[Outcome, SystemExit | None]:
@@ -101,16 +111,11 @@ def run(attempt: Attempt) -> tuple[Outcome, SystemExit | None]:
 
 def _made(attempt: Attempt, started: datetime) -> Outcome:
     """The outcome of a body that returned. Raises whatever it threw."""
-    return Outcome(
-        sequence=attempt.sequence,
-        name=attempt.name,
-        attempt=attempt.attempt,
-        token=attempt.token,
-        status=ActionStatus.COMPLETED,
+    return _outcome(
+        attempt,
+        ActionStatus.COMPLETED,
         result=_call(attempt),
         started_at=started,
-        has_undo=attempt.has_undo,
-        queued=attempt.queued,
     )
 
 
@@ -179,19 +184,14 @@ def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome
         status, again = ActionStatus.EXPIRED, None
         error = _over(attempt.expires_at, error)
     failure = failure_of(error, attempt=attempt.attempt, hide=_hider(attempt))
-    return Outcome(
-        sequence=attempt.sequence,
-        name=attempt.name,
-        attempt=attempt.attempt,
-        token=attempt.token,
-        status=status,
+    return _outcome(
+        attempt,
+        status,
         error=_sealed(failure),
         message=bounded(f"{failure.type}: {failure.message}", _MESSAGE_BYTES),
         available_at=again,
         started_at=started,
         in_doubt=_is_in_doubt(attempt, error),
-        has_undo=attempt.has_undo,
-        queued=attempt.queued,
     )
 
 
@@ -207,18 +207,13 @@ def _given_back(
 ) -> Outcome:
     """The outcome of a try that was rolled back for no fault of its body's."""
     failure = failure_of(error, attempt=attempt.attempt)
-    return Outcome(
-        sequence=attempt.sequence,
-        name=attempt.name,
-        attempt=attempt.attempt,
-        token=attempt.token,
-        status=ActionStatus.PENDING,
+    return _outcome(
+        attempt,
+        ActionStatus.PENDING,
         error=failure.to_json(),
         message=bounded(failure.message, _MESSAGE_BYTES),
         available_at=attempt.now(),
         started_at=started,
-        has_undo=attempt.has_undo,
-        queued=attempt.queued,
     )
 
 
@@ -273,6 +268,22 @@ def expired_outcome(step: Try, expires_at: datetime | None) -> Outcome:
         # the body of a worker that died has begun, and nobody knows how far it came
         in_doubt=step.status is ActionStatus.RUNNING,
         before=step.status,
+    )
+
+
+def _outcome(attempt: Attempt, status: ActionStatus, **known: Any) -> Outcome:
+    return Outcome(
+        sequence=attempt.sequence,
+        name=attempt.name,
+        attempt=attempt.attempt,
+        token=attempt.token,
+        status=status,
+        has_undo=attempt.has_undo,
+        queued=attempt.queued,
+        optional=attempt.optional,
+        block=attempt.block,
+        member=attempt.member,
+        **known,
     )
 
 
@@ -347,15 +358,16 @@ def perform(step_id: int) -> UUID | None:
         here = step.queue in ("", run.queue)
         outcome, leave = _perform(run_id, run.instance_id, step, here=here)
         here = here and leave is None
+        goes_on: bool | None = None
         if not outcome.recorded:
-            recovery.insist(
+            goes_on = recovery.insist(
                 lambda: outcomes.record(run_id, outcome, planning.plan_one, here=here),
                 lambda: outcomes.is_recorded(run_id, outcome),
                 f"run={run_id} step={step.sequence}",
             )
     if leave is not None:
         raise leave
-    return run_id if here else None
+    return run_id if here and goes_on is not False else None
 
 
 def _perform(
@@ -371,7 +383,7 @@ def _perform(
             token=step.token,
             queued=True,
         )
-        return lost, None
+        return replace(lost, **_place(step, rule)), None
     return run(
         Attempt(
             name=step.name,
@@ -387,5 +399,11 @@ def _perform(
             has_undo=bool(step.undo_name),
             queued=True,
             bond=together.queued(run_id, step, here=here) if rule.atomic else None,
+            **_place(step, rule),
         )
     )
+
+
+def _place(step: StepFacts, rule: StepRule) -> dict[str, Any]:
+    """What the outcome of a block's member says of its block."""
+    return {"optional": step.optional, "block": step.block, "member": rule.member}

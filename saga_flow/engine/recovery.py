@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from django.db import DatabaseError, close_old_connections
 
@@ -15,6 +15,8 @@ from saga_flow.store import dialect, history, outcomes, passes
 from saga_flow.store.transaction import Refused, in_test_case
 
 logger = logging.getLogger("saga_flow.engine")
+
+R = TypeVar("R")
 
 _TRIES: Final = 5
 
@@ -71,23 +73,24 @@ def keep_held(claim: Claim, gathered: Gathered) -> None:
 
 
 def insist(
-    record: Callable[[], object],
+    record: Callable[[], R],
     is_recorded: Callable[[], bool],
     what: str,
     *,
     may_stand: bool = False,
-) -> None:
+) -> R | None:
     """
     Record an outcome that is in hand nowhere else, in up to five tries.
 
     Where it *may stand* already, and after a try of unknown result, it is looked for
     first: recorded a second time, it would be refused and listed as if it were
-    somebody else's. Raises the last DatabaseError.
+    somebody else's. Returns what *record* says, None if it stood already. Raises the
+    last DatabaseError.
     """
-    for number in range(1, _TRIES + 1):
+    number = 1
+    while True:
         try:
-            if not may_stand or not is_recorded():
-                record()
+            return None if may_stand and is_recorded() else record()
         except DatabaseError:
             if number == _TRIES or in_test_case():
                 raise
@@ -97,8 +100,7 @@ def insist(
             )
             dialect.connection().close()
             clock.pause(0.05 * 2**number)
-        else:
-            return
+            number += 1
 
 
 def give_back(claim: Claim, error: Exception) -> None:

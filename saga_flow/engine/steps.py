@@ -51,14 +51,24 @@ def step(pass_: Pass, call: StepCall) -> Any:
     ordinal, recorded = pass_.take(f"action {call.name!r}", StepFacts)
     if recorded is None:
         return _begin(pass_, ordinal, call)
-    if recorded.name not in (call.name, *call.aliases):
-        raise pass_.mismatch(ordinal, f"action {call.name!r}")
+    check_name(pass_, recorded, call)
     if recorded.status in _OWED:
         return _go_on(pass_, recorded, call)
-    return _replayed(pass_, recorded, call)
+    return replayed(pass_, recorded, call)
 
 
-def _replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
+def check_name(pass_: Pass, recorded: StepFacts, call: StepCall) -> None:
+    """End the pass as a mismatch if another action is recorded there."""
+    if recorded.name not in (call.name, *call.aliases):
+        raise pass_.mismatch(recorded.sequence, f"action {call.name!r}")
+
+
+def replayed(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
+    """
+    What a settled step returned, decoded, or its fallback.
+
+    Raises ActionFailed or ActionExpired.
+    """
     what = f"result of {recorded.name}"
     match recorded.status:
         case ActionStatus.COMPLETED:
@@ -115,11 +125,16 @@ def _give_up(pass_: Pass, sequence: int, name: str) -> None:
     )
 
 
+def deadline_of(pass_: Pass, call: StepCall) -> datetime | None:
+    """When the step of *call*, scheduled now, has to have its outcome."""
+    expires_in = call.rule.expires_in
+    return None if expires_in is None else pass_.now() + expires_in
+
+
 def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
     """The frontier: record the step as running, with the outcome in hand."""
     pass_.check_right()
-    expires_in = call.rule.expires_in
-    expires_at = None if expires_in is None else pass_.now() + expires_in
+    expires_at = deadline_of(pass_, call)
     if call.rule.dispatch is Dispatch.QUEUE:
         new = NewStep(
             sequence=ordinal,

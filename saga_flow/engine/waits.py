@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,28 +27,54 @@ from saga_flow.states import SideEffectKind, SignalStatus, TimerStatus
 from saga_flow.store import passes
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a wait has brought."""
+
+    value: Any = None
+
+
 def wait_signal(pass_: Pass, call: SignalCall) -> Any:
     """
     The payload of the oldest delivery of this name that nobody has taken yet.
 
     A delivery beats a timeout that is not recorded. Raises SignalTimedOut.
     """
+    ordinal, marker = take_signal(pass_, call)
+    given = look(pass_, call, ordinal, marker)
+    if given is None:
+        timeout_at = (
+            new_marker(pass_, call, ordinal) if marker is None else marker.timeout_at
+        )
+        raise pass_.leave(Suspended(_signal_wait(call, timeout_at)))
+    return given.value
+
+
+def take_signal(pass_: Pass, call: SignalCall) -> tuple[int, SignalFacts | None]:
+    """The next ordinal, and the wait for this signal that is recorded there."""
     requested = f"a wait for signal {call.name!r}"
     ordinal, marker = pass_.take(requested, SignalFacts)
     if marker is not None and marker.name != call.name:
         raise pass_.mismatch(ordinal, requested)
+    return ordinal, marker
+
+
+def look(
+    pass_: Pass, call: SignalCall, ordinal: int, marker: SignalFacts | None
+) -> Given | None:
+    """What the wait at *ordinal* has brought, or None. Raises SignalTimedOut."""
     if marker is not None and marker.status is SignalStatus.CONSUMED:
         row = marker.id if marker.delivery is None else marker.delivery
-        return _payload(pass_, call, pass_.facts.payloads[row])
+        return Given(_payload(pass_, call, pass_.facts.payloads[row]))
     if marker is not None and marker.status is SignalStatus.TIMED_OUT:
         raise SignalTimedOut(name=call.name, sequence=ordinal)
     delivery = next((s for s in pass_.unread if s.name == call.name), None)
     if delivery is not None:
-        return _take(pass_, call, ordinal, marker, delivery)
+        return Given(_take(pass_, call, ordinal, marker, delivery))
     if marker is not None and _is_over(pass_, marker):
         _time_out(pass_, marker)
         raise SignalTimedOut(name=call.name, sequence=ordinal)
-    raise pass_.leave(Suspended(_signal_wait(pass_, call, ordinal, marker)))
+    return None
 
 
 def _is_over(pass_: Pass, marker: SignalFacts) -> bool:
@@ -92,16 +119,16 @@ def _time_out(pass_: Pass, marker: SignalFacts) -> None:
     )
 
 
-def _signal_wait(
-    pass_: Pass, call: SignalCall, ordinal: int, marker: SignalFacts | None
-) -> Wait:
-    if marker is None:
-        timeout_at = None if call.timeout is None else pass_.now() + call.timeout
-        pass_.pending.markers.append(
-            NewMarker(sequence=ordinal, name=call.name, timeout_at=timeout_at)
-        )
-    else:
-        timeout_at = marker.timeout_at
+def new_marker(pass_: Pass, call: SignalCall, ordinal: int) -> datetime | None:
+    """Have a wait-marker written; when it times out."""
+    timeout_at = None if call.timeout is None else pass_.now() + call.timeout
+    pass_.pending.markers.append(
+        NewMarker(sequence=ordinal, name=call.name, timeout_at=timeout_at)
+    )
+    return timeout_at
+
+
+def _signal_wait(call: SignalCall, timeout_at: datetime | None) -> Wait:
     until = f" until {timeout_at:%Y-%m-%d %H:%M:%S} UTC" if timeout_at else ""
     return Wait(
         wake_at=timeout_at,
@@ -120,20 +147,37 @@ def sleep(pass_: Pass, duration: timedelta | None, until: datetime | None) -> No
         fire_at = until or pass_.now() + (duration or timedelta())
     else:
         fire_at = timer.fire_at
+    short = _sat_out(pass_, fire_at, max(ordinal, pass_.position))
+    if timer is None:
+        _new_timer(pass_, ordinal, fire_at, fired=short)
+    elif short:
+        fire(pass_, timer)
+    if not short:
+        raise pass_.leave(Suspended(_timer_wait(fire_at)))
+
+
+def _sat_out(pass_: Pass, fire_at: datetime, position: int) -> bool:
+    """Wait for *fire_at* here, if it is soon enough; whether it was."""
     remaining = fire_at - pass_.now()
     short = pass_.waits_here(remaining)
     if short and remaining > timedelta():
-        _nothing_in_hand(pass_, max(ordinal, pass_.position))
+        _nothing_in_hand(pass_, position)
         clock.pause(remaining.total_seconds())
-    if timer is None:
-        pass_.pending.timers.append(
-            NewTimer(sequence=ordinal, fire_at=fire_at, fired=short)
-        )
-    elif short:
-        pass_.pending.fired.append(timer.id)
-    if not short:
-        raise pass_.leave(Suspended(_timer_wait(fire_at)))
-    pass_.pending.lines.append(Line(type="timer.fired", step=ordinal))
+    return short
+
+
+def _new_timer(pass_: Pass, ordinal: int, fire_at: datetime, *, fired: bool) -> None:
+    pass_.pending.timers.append(
+        NewTimer(sequence=ordinal, fire_at=fire_at, fired=fired)
+    )
+    if fired:
+        pass_.pending.lines.append(Line(type="timer.fired", step=ordinal))
+
+
+def fire(pass_: Pass, timer: TimerFacts) -> None:
+    """Have a recorded timer, whose time has come, marked as fired."""
+    pass_.pending.fired.append(timer.id)
+    pass_.pending.lines.append(Line(type="timer.fired", step=timer.sequence))
 
 
 def _nothing_in_hand(pass_: Pass, position: int) -> None:

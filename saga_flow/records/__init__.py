@@ -5,13 +5,17 @@ Data goes down as these records; models never leave the store and the queries.
 """
 
 from saga_flow.records.calls import (
+    BlockCall,
+    MemberCall,
     RunInfo,
     SignalCall,
     StepCall,
+    TimerCall,
 )
 from saga_flow.records.decisions import (
     Gathered,
     Line,
+    Losers,
     NewMarker,
     NewSideEffect,
     NewStep,
@@ -45,24 +49,32 @@ from saga_flow.records.requests import (
 from saga_flow.records.rules import (
     Dispatch,
     Duplicate,
+    Join,
     LostWorker,
+    Membership,
     Redaction,
     RetryRule,
     StepRule,
     UndoOrder,
     UndoPolicy,
+    Wakes,
 )
 
 __all__ = [
     "Answer",
+    "BlockCall",
     "ChildFacts",
     "Claim",
     "Dispatch",
     "Duplicate",
     "Facts",
     "Gathered",
+    "Join",
     "Line",
+    "Losers",
     "LostWorker",
+    "MemberCall",
+    "Membership",
     "NewMarker",
     "NewSideEffect",
     "NewStep",
@@ -83,6 +95,7 @@ __all__ = [
     "StepRule",
     "TakenSignal",
     "Target",
+    "TimerCall",
     "TimerFacts",
     "Try",
     "UndoFacts",
@@ -91,5 +104,6 @@ __all__ = [
     "UndoPolicy",
     "Wait",
     "Wake",
+    "Wakes",
     "Wanted",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from saga_flow.records.rules import StepRule, UndoOrder
+from saga_flow.records.rules import Join, StepRule, UndoOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,27 @@ class SignalCall:
     name: str
     annotation: Any = Any
     timeout: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerCall:
+    """``self.timer(...)``: a sleep that stands beside other members of a block."""
+
+    duration: timedelta | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockCall:
+    """Members that are performed side by side."""
+
+    members: tuple[MemberCall, ...]
+    join: Join
+    limit: int | None = None
+    """How many steps may be in flight at once; None: as many as there are."""
+
+
+MemberCall: TypeAlias = StepCall | SignalCall | TimerCall | BlockCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from saga_flow.records.calls import StepCall
+from saga_flow.records.rules import Membership
 from saga_flow.states import ActionStatus, SideEffectKind
 
 
@@ -45,6 +46,10 @@ class Outcome:
 
     recorded: bool = False
     """Whether it was committed together with what its body wrote."""
+    optional: bool = False
+    block: int | None = None
+    member: Membership | None = None
+    """Of a step in a block: its place, and what its outcome means there."""
 
     before: ActionStatus = ActionStatus.RUNNING
     """Of the row under this claim; pending if the step ends between two tries."""
@@ -66,6 +71,12 @@ class NewStep:
     """Of an inline step that starts at once: the lease epoch."""
 
     expires_at: datetime | None = None
+    block: int | None = None
+    """The ordinal of the first member of its block."""
+
+    block_index: int | None = None
+    held_back: bool = False
+    """It may not start before another member of its block has settled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +118,20 @@ class TakenSignal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Losers:
+    """The members that were open when their block was decided."""
+
+    steps: tuple[int, ...] = ()
+    """Ordinals. One that is running keeps its claim, and its outcome counts."""
+
+    markers: tuple[int, ...] = ()
+    """Row numbers."""
+
+    timers: tuple[int, ...] = ()
+    """Row numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
     """What a pass has decided since its last commit, in the order decided."""
 
@@ -127,6 +152,7 @@ class Gathered:
     steps: tuple[NewStep, ...] = ()
     """Steps that jobs of their own perform."""
 
+    losers: tuple[Losers, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     memo: str | None = None
     summary: str | None = None
@@ -146,6 +172,8 @@ class Wait:
     kind: str
     name: str
     reason: str
+    at_once: bool = False
+    """There is something to do already; then ``wake_at`` is not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ class StepFacts:
     undo_policy: str
     undo_on_own_failure: bool
     block: int | None
+    closed_by: str | None
     in_doubt: bool
     started_at: datetime | None
 

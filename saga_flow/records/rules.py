@@ -27,6 +27,39 @@ class Dispatch(StrEnum):
     """A job of its own."""
 
 
+class Join(StrEnum):
+    """When a block is decided."""
+
+    FAIL_FAST = "fail_fast"
+    """At the first member that fails, or once all have settled."""
+
+    WAIT_ALL = "wait_all"
+    """Once all members have settled, whatever became of them."""
+
+    FIRST = "first"
+    """At the first member that settles."""
+
+
+class Wakes(StrEnum):
+    """Which outcome of a block's member lets the run go on."""
+
+    EACH = "each"
+    LAST = "last"
+    """Only the one after which no member is open."""
+
+    FAILURE = "failure"
+    """A failure that is not survived, or the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """What the outcome of a block's member has to know of its block."""
+
+    wakes: Wakes = Wakes.EACH
+    limited: bool = False
+    """Whether members wait until another one has settled."""
+
+
 class UndoPolicy(StrEnum):
     """What an undo that failed for good does to the rollback."""
 
@@ -84,6 +117,8 @@ class StepRule:
 
     atomic: bool = False
     """Whether its body and its outcome are one transaction."""
+    member: Membership | None = None
+    """Of a step in a block."""
 
     redact: Redaction = field(default_factory=Redaction)
 

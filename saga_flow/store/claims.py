@@ -245,7 +245,8 @@ def _claimable(run: UUID, sequence: int) -> models.QuerySet[ActionRun]:
     now = dialect.read_now()
     return (
         ActionRun.objects.using(dialect.alias())
-        .filter(run_id=run, sequence=sequence, queued=True)
+        # a block that was decided without it starts no further attempt
+        .filter(run_id=run, sequence=sequence, queued=True, closed_by__isnull=True)
         .filter(
             models.Q(status=ActionStatus.PENDING, available_at__lte=now)
             | (models.Q(status=ActionStatus.RUNNING) & free)

@@ -237,7 +237,10 @@ def resume(command: Command, run: Snapshot, payload: str | None) -> None:
 
 def _pending_steps(run: Snapshot) -> list[Wake]:
     steps = ActionRun.objects.using(dialect.alias()).filter(
-        run_id=run.run_id, status=ActionStatus.PENDING, queued=True
+        run_id=run.run_id,
+        status=ActionStatus.PENDING,
+        queued=True,
+        available_at__isnull=False,
     )
     return [
         Wake(kind=Wanted.PERFORM, id=str(pk), queue=queue or run.queue)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -25,10 +26,11 @@ from saga_flow.records import (
     Try,
 )
 from saga_flow.states import ActionStatus, SignalStatus, TimerStatus
-from saga_flow.store import dialect, journal
+from saga_flow.store import blocks, dialect, journal
+from saga_flow.store.dialect import Sql
 from saga_flow.store.hints import SENT
 from saga_flow.store.options import dump_rule
-from saga_flow.store.sql import Insert, Statement, Update
+from saga_flow.store.sql import Insert, Statement, Update, pages
 
 _OUTCOME_LINE: Final[Mapping[ActionStatus, str]] = {
     ActionStatus.COMPLETED: "action.completed",
@@ -41,13 +43,17 @@ _OUTCOME_LINE: Final[Mapping[ActionStatus, str]] = {
 def outcome_update(run: UUID, held: Outcome) -> Update:
     """The step row's own guard: it is still this attempt under this claim."""
     owed = held.status is ActionStatus.PENDING
+    status: Sql | str = held.status.value
+    available_at: Sql | datetime | None = held.available_at
+    if owed and held.member is not None:
+        status, available_at = blocks.unless_left(held.available_at)
     return Update(
         model=ActionRun,
         sets={
-            "status": held.status.value,
+            "status": status,
             "result": held.result,
             "error": held.error,
-            "available_at": held.available_at,
+            "available_at": available_at,
             "in_doubt": held.in_doubt,
             "worker": None,
             "closed_at": None if owed else dialect.now(),
@@ -185,6 +191,8 @@ def statements_of(claim: Claim, gathered: Gathered) -> list[Statement]:
     found.extend(_fire(timer) for timer in gathered.fired)
     if gathered.timers:
         found.append(_timers(claim, gathered))
+    for losers in gathered.losers:
+        found.extend(blocks.leave(claim.run, losers))
     for key, value in gathered.tags.items():
         found.extend(tag(claim.run, key, value))
     return found
@@ -317,15 +325,17 @@ def new_markers(claim: Claim, gathered: Gathered) -> Insert:
     )
 
 
-def new_steps(claim: Claim, steps: Sequence[NewStep]) -> Insert:
+def new_steps(claim: Claim, steps: Sequence[NewStep]) -> Iterable[Insert]:
     """Steps at their ordinals: claimed at once, or waiting for a job."""
     rows = [_step_row(claim, step.call, step) for step in steps]
-    return Insert(model=ActionRun, rows=rows)
+    for page in pages(rows):
+        yield Insert(model=ActionRun, rows=page)
 
 
 def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
     inline = step.status is ActionStatus.RUNNING
     now = dialect.now()
+    sent = None if inline or step.held_back else now
     undo = call.undo
     return {
         "run_id": claim.run,
@@ -339,7 +349,7 @@ def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
         "fallback": call.fallback if call.optional else None,
         "attempt": 1 if inline else 0,
         "lost_attempts": 0,
-        "available_at": None if inline else now,
+        "available_at": sent,
         "expires_at": step.expires_at,
         "token": step.token,
         "worker": claim.owner if inline else None,
@@ -349,10 +359,12 @@ def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
         "undo_arguments": undo.arguments if undo else None,
         "undo_policy": undo.policy if undo else "",
         "undo_on_own_failure": bool(undo and undo.on_own_failure),
+        "block": step.block,
+        "block_index": step.block_index,
         "cycle": 0,
         # the job of a queued step is sent in the same transaction
-        "repairs": 0 if inline else SENT,
-        "repair_at": None if inline else now,
+        "repairs": 0 if sent is None else SENT,
+        "repair_at": sent,
         "created_at": now,
         "started_at": now if inline else None,
     }

@@ -41,6 +41,9 @@ from saga_flow.store import dialect
 
 R = TypeVar("R")
 
+WAITS_FOR_STEPS: Final = frozenset({"step", "block"})
+"""Kinds of waits that the outcome of a queued step may end."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
@@ -163,7 +166,7 @@ def progress(run: UUID) -> Progress | None:
     is_due = wake_at is not None and wake_at <= dialect.read_now()
     return Progress(
         is_due=status in drivable and is_due,
-        awaits_step=status in MAY_START_WORK and row["wait_kind"] == "step",
+        awaits_step=status in MAY_START_WORK and row["wait_kind"] in WAITS_FOR_STEPS,
         passes=row["passes"],
         history_seq=row["history_seq"],
     )

@@ -11,7 +11,7 @@ from saga_flow.models import FlowEvent
 from saga_flow.records import Line
 from saga_flow.store import dialect
 from saga_flow.store.dialect import Sql
-from saga_flow.store.sql import FromRun, Insert
+from saga_flow.store.sql import FromRun, Insert, pages
 
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=str)
 
@@ -23,26 +23,20 @@ def plus(count: int) -> Sql:
 
 def insert(run: UUID, lines: Sequence[Line]) -> tuple[Insert, ...]:
     """Lines numbered by the guard's allocation, the last one being its newest."""
-    if not lines:
-        return ()
-    now = dialect.now()
-    return (
-        Insert(
-            model=FlowEvent,
-            rows=[
-                {
-                    "run_id": run,
-                    "sequence": FromRun("history_seq", len(lines) - 1 - number),
-                    "type": line.type,
-                    "step": line.step,
-                    "actor": line.actor[:255],
-                    "data": line.data,
-                    "at": now,
-                }
-                for number, line in enumerate(lines)
-            ],
-        ),
-    )
+    now, last = dialect.now(), len(lines) - 1
+    rows = [
+        {
+            "run_id": run,
+            "sequence": FromRun("history_seq", last - number),
+            "type": line.type,
+            "step": line.step,
+            "actor": line.actor[:255],
+            "data": line.data,
+            "at": now,
+        }
+        for number, line in enumerate(lines)
+    ]
+    return tuple(Insert(model=FlowEvent, rows=page) for page in pages(rows))
 
 
 def line(type_: str, step: int | None = None, *, actor: str = "", **data: Any) -> Line:

@@ -8,7 +8,15 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from saga_flow.records import Dispatch, LostWorker, Redaction, RetryRule, StepRule
+from saga_flow.records import (
+    Dispatch,
+    LostWorker,
+    Membership,
+    Redaction,
+    RetryRule,
+    StepRule,
+    Wakes,
+)
 
 _SHOWN: Final = Redaction()
 
@@ -37,7 +45,13 @@ def dump_rule(rule: StepRule) -> str:
         "redact": None if rule.redact == _SHOWN else asdict(rule.redact),
     }
     data |= {key: value for key, value in optional.items() if value is not None}
-    return json.dumps(data, separators=(",", ":"))
+    return json.dumps(data | _of_block(rule.member), separators=(",", ":"))
+
+
+def _of_block(member: Membership | None) -> dict[str, Any]:
+    if member is None:
+        return {}
+    return {"wakes": member.wakes.value, "limited": member.limited}
 
 
 @lru_cache(maxsize=1024)
@@ -61,6 +75,7 @@ def load_rule(text: str) -> StepRule:
         queue=data.get("queue", ""),
         atomic=data.get("atomic", False),
         redact=load_redaction(text),
+        member=_member(data),
     )
 
 
@@ -75,6 +90,12 @@ def load_redaction(text: str) -> Redaction:
         undo=tuple(data["undo"]),
         result=data["result"],
     )
+
+
+def _member(data: dict[str, Any]) -> Membership | None:
+    if "wakes" not in data:
+        return None
+    return Membership(wakes=Wakes(data["wakes"]), limited=data["limited"])
 
 
 def _span(microseconds: int | None) -> timedelta | None:

@@ -8,7 +8,16 @@ from uuid import UUID
 from saga_flow.models import ActionRun, FlowRun
 from saga_flow.records import Claim, Outcome, StepFacts, Wake, Wanted
 from saga_flow.states import MAY_START_WORK, OPEN, ActionStatus, FlowStatus
-from saga_flow.store import dialect, guards, history, journal, outbox, undos
+from saga_flow.store import (
+    blocks,
+    dialect,
+    guards,
+    history,
+    journal,
+    outbox,
+    undos,
+)
+from saga_flow.store.database_time import Now
 from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import (
     attempt_row,
@@ -32,22 +41,23 @@ from saga_flow.store.undos import PlanOne
 _WOKEN: Final = OPEN - {FlowStatus.PENDING, FlowStatus.INTERRUPTED}
 
 
-def record(run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool = False) -> bool:
+def record(
+    run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool = False
+) -> bool | None:
     """
     Row 6: record *held* under its own claim, whoever drives the run now.
 
     *here*: whoever calls drives the run afterwards, so that no job is sent for it.
 
-    Returns whether it was recorded. Refused when the run is closed, or when the
-    attempt was settled or superseded: then it is journalled (row 7), and a success
-    is listed as needing attention.
+    Returns whether the run may go on now, or None if it was refused. That is when
+    the run is closed, or the attempt was settled or superseded: then it is journalled
+    (row 7), and a success is listed as needing attention.
     """
     try:
-        retried(lambda: _record(run, held, plan_one, here=here))
+        return retried(lambda: _record(run, held, plan_one, here=here))
     except Refused:
         refuse(run, held)
-        return False
-    return True
+        return None
 
 
 def _record(
@@ -57,9 +67,9 @@ def _record(
     *,
     here: bool,
     where: Sql = guards.IS_OPEN,
-) -> None:
-    now = dialect.now()
-    woken = literal(_WOKEN if _decides(held) else {FlowStatus.CANCELLING})
+) -> bool:
+    now, at_once = dialect.now(), held.member is None and _settles(held)
+    woken = literal(_WOKEN if at_once else {FlowStatus.CANCELLING})
     with atomic():
         update = RunUpdate(
             run=run,
@@ -80,19 +90,45 @@ def _record(
         status, queue, is_free = _standing(run)
         if status is FlowStatus.CANCELLING and held.has_undo:
             undos.extend(run, history.step(run, held.sequence), plan_one)
-        if not _decides(held) and status is not FlowStatus.CANCELLING:
-            _try_again(run, held, queue)
-        elif is_free and status in _WOKEN and not here:
+        if status is not FlowStatus.CANCELLING:
+            if not _settles(held):
+                _try_again(run, held, queue)
+                return False
+            if held.member is not None and not _join(run, held, status, queue):
+                return False
+        if is_free and status in _WOKEN and not here:
             outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=queue))
+    return True
 
 
-def _decides(held: Outcome) -> bool:
-    """Whether the run may go on now, rather than once another attempt is made."""
+def _settles(held: Outcome) -> bool:
+    """Whether no other attempt is owed that a job has to make."""
     return not (held.queued and held.status is ActionStatus.PENDING)
+
+
+def _join(run: UUID, held: Outcome, status: FlowStatus, queue: str) -> bool:
+    """
+    What the outcome of a block's member brings: a decision, or the next member.
+
+    Returns whether the run was made due. Asked after the outcome was written, under
+    the run's lock, so that of two last members the later one finds none open.
+    """
+    if blocks.lets_go_on(run, held):
+        if status in _WOKEN:
+            runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
+            runs.update(wake_at=Now())
+        return status in _WOKEN
+    following = blocks.send_next(run, held)
+    if following is not None:
+        pk, own = following
+        outbox.send(Wake(kind=Wanted.PERFORM, id=str(pk), queue=own or queue))
+    return False
 
 
 def _try_again(run: UUID, held: Outcome, queue: str) -> None:
     step = history.step(run, held.sequence)
+    if step.status is not ActionStatus.PENDING:
+        return  # its block was decided without it
     outbox.send(
         Wake(
             kind=Wanted.PERFORM,

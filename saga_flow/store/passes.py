@@ -62,7 +62,7 @@ def commit_step(
     lines = lines_of(gathered)
     statements = statements_of(claim, gathered)
     if step is not None:
-        statements.append(new_steps(claim, (step,)))
+        statements.extend(new_steps(claim, (step,)))
         lines.append(journal.line("action.started", step.sequence, name=step.call.name))
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
@@ -109,7 +109,7 @@ def suspend(claim: Claim, gathered: Gathered, wait: Wait, position: int) -> None
     if gathered.markers:
         statements.append(new_markers(claim, gathered))
     if gathered.steps:
-        statements.append(new_steps(claim, gathered.steps))
+        statements.extend(new_steps(claim, gathered.steps))
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,
@@ -118,7 +118,7 @@ def suspend(claim: Claim, gathered: Gathered, wait: Wait, position: int) -> None
             **_run_sets(gathered, len(lines), position),
             "status": FlowStatus.WAITING.value,
             "lease_owner": None,
-            "wake_at": wait.wake_at,
+            "wake_at": dialect.now() if wait.at_once else wait.wake_at,
             "wait_kind": wait.kind,
             "wait_name": wait.name,
             "wait_reason": wait.reason,
@@ -127,7 +127,7 @@ def suspend(claim: Claim, gathered: Gathered, wait: Wait, position: int) -> None
             "holds": 0,
         },
     )
-    _commit(update, statements, wakes=lambda: _perform(claim, gathered))
+    _commit(update, statements, wakes=lambda: _wakes(claim, gathered, wait))
 
 
 def give_up_slice(claim: Claim, gathered: Gathered, position: int | None) -> None:
@@ -282,11 +282,14 @@ def _at_work(claim: Claim) -> tuple[Sql, ...]:
     )
 
 
-def _perform(claim: Claim, gathered: Gathered) -> Iterable[Wake]:
+def _wakes(claim: Claim, gathered: Gathered, wait: Wait) -> Iterable[Wake]:
+    if wait.at_once:
+        yield drive(claim)
     if not gathered.steps:
         return
+    first = gathered.steps[0].sequence
     scheduled = ActionRun.objects.using(dialect.alias()).filter(
-        run_id=claim.run, sequence__in=[step.sequence for step in gathered.steps]
+        run_id=claim.run, sequence__gte=first, available_at__isnull=False
     )
     for pk, queue in scheduled.values_list("pk", "queue"):
         yield Wake(kind=Wanted.PERFORM, id=str(pk), queue=queue or claim.queue)
@@ -314,7 +317,7 @@ def _commit(
 
 def _is_by_key(gathered: Gathered) -> bool:
     """Whether each row is addressed once, so that one statement may write it all."""
-    return not (gathered.taken or gathered.tags or gathered.gave_up)
+    return not (gathered.taken or gathered.tags or gathered.gave_up or gathered.losers)
 
 
 def _run_sets(gathered: Gathered, lines: int, position: int | None) -> dict[str, Any]:

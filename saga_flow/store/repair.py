@@ -113,9 +113,9 @@ def nothing_wakes() -> Q:
 
 def _awaited() -> Q:
     mine = OuterRef("pk")
-    step = ActionRun.objects.filter(run=mine, status__in=_AHEAD).exclude(
-        status=ActionStatus.PENDING, available_at__isnull=True
-    )
+    step = ActionRun.objects.filter(
+        run=mine, status__in=_AHEAD, closed_by__isnull=True
+    ).exclude(status=ActionStatus.PENDING, available_at__isnull=True)
     marker = FlowSignal.objects.filter(
         run=mine, status=SignalStatus.WAITING, timeout_at__isnull=True
     )

@@ -12,10 +12,10 @@ each value. A process writes few shapes over and over, so their text is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db import DataError, models, transaction
@@ -39,6 +39,8 @@ from saga_flow.serialization import sealing
 from saga_flow.store import dialect
 from saga_flow.store.dialect import Binding, Sql
 from saga_flow.store.transaction import ClaimLost, Refused
+
+T = TypeVar("T")
 
 RUN_TABLE: Final = FlowRun._meta.db_table
 TABLES: Final[Mapping[type[models.Model], str]] = {
@@ -66,6 +68,13 @@ class FromRun:
     minus: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Among:
+    """In a WHERE: the column is one of these values."""
+
+    values: tuple[Any, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunUpdate:
     """The guarded UPDATE of the run row that every engine transaction begins with."""
@@ -78,12 +87,14 @@ class RunUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """An UPDATE of one row by key; *must* says that missing it loses the claim."""
+    """An UPDATE by key; *must* says that missing a row loses the claim."""
 
     model: type[models.Model]
     sets: Mapping[str, Any]
     where: Mapping[str, Any]
     must: bool = True
+    rows: int = 1
+    """How many rows it must match."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +108,15 @@ class Insert:
 
 
 Statement = Update | Insert
+
+ROWS_AT_ONCE: Final = 200
+"""Rows of one INSERT: well below every vendor's limit on what may be bound."""
+
+
+def pages(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """*rows* in as many INSERTs as they need."""
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield rows[start : start + ROWS_AT_ONCE]
 
 
 def literal(values: Iterable[str]) -> str:
@@ -146,6 +166,9 @@ def _shape(values: Mapping[str, Any], parameters: list[Any], run: UUID | None) -
         elif isinstance(value, Sql):
             marks.append(value.text)
             parameters.extend(value.parameters)
+        elif isinstance(value, Among):
+            marks.append(f"IN ({', '.join(['%s'] * len(value.values))})")
+            parameters.extend(value.values)
         elif isinstance(value, FromRun):
             marks.append(value)
             parameters.extend(() if run is None else (run,))
@@ -215,7 +238,7 @@ def _run(
         text = _insert_text(vendor, table, rows, once=statement.once)
     cursor.execute(text, binding.bound(parameters))
     changed: int = cursor.rowcount
-    if isinstance(statement, Update) and statement.must and changed != 1:
+    if isinstance(statement, Update) and statement.must and changed != statement.rows:
         raise ClaimLost
     _announce(run, statement)
     return changed
@@ -236,15 +259,18 @@ def announce(run: UUID, lines: Sequence[Mapping[str, Any]]) -> None:
 
 @lru_cache(maxsize=512)
 def _update_text(vendor: str, table: str, sets: Shape, where: Shape) -> str:
-    def equations(shape: Shape, joint: str) -> str:
-        return joint.join(
-            f"{quoted(column, vendor)} = {mark}"
-            for column, mark in zip(*shape, strict=True)
-        )
-
-    return (
-        f"UPDATE {table} SET {equations(sets, ', ')} WHERE {equations(where, ' AND ')}"
+    assigned = ", ".join(
+        f"{quoted(column, vendor)} = {mark}" for column, mark in zip(*sets, strict=True)
     )
+    matched = " AND ".join(
+        f"{quoted(column, vendor)} {_matches(mark)}"
+        for column, mark in zip(*where, strict=True)
+    )
+    return f"UPDATE {table} SET {assigned} WHERE {matched}"
+
+
+def _matches(mark: Mark) -> str:
+    return f"{mark}" if str(mark).startswith("IN (") else f"= {mark}"
 
 
 @lru_cache(maxsize=512)

@@ -85,7 +85,8 @@ def _wakeable_runs() -> QuerySet[FlowRun]:
 
 def due_steps(limit: int) -> list[int]:
     """Queued steps whose time has come, the oldest first."""
-    rows = _of_open_runs().filter(available_at__lte=Now()).order_by("available_at")
+    rows = _of_open_runs().filter(available_at__lte=Now())
+    rows = rows.order_by("available_at", "pk")
     return list(rows.values_list("pk", flat=True)[:limit])
 
 
@@ -106,11 +107,13 @@ def next_step(run: UUID) -> tuple[int, datetime | None] | None:
 
     Without a time it is one whose worker is dead, which has no other to wait for.
     """
-    owed = Q(status=ActionStatus.PENDING) | (
+    owed = Q(status=ActionStatus.PENDING, available_at__isnull=False) | (
         Q(status=ActionStatus.RUNNING) & free("worker")
     )
-    rows = steps().filter(owed, run=run, queued=True)
-    return rows.order_by("sequence").values_list("pk", "available_at").first()
+    rows = steps().filter(owed, run=run, queued=True, closed_by__isnull=True)
+    later = When(available_at__gt=Now(), then="available_at")
+    ordered = rows.order_by(Case(later).asc(nulls_first=True), "sequence")
+    return ordered.values_list("pk", "available_at").first()
 
 
 def wake_step(step: int) -> bool:
@@ -150,6 +153,7 @@ def _wakeable_steps() -> QuerySet[ActionRun]:
         due | orphaned,
         hintable("repair_at", "repairs", "available_at"),
         queued=True,
+        closed_by__isnull=True,
     )
 
 

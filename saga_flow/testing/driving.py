@@ -24,8 +24,11 @@ T = TypeVar("T")
 
 _DRIVABLE: Final = MAY_START_WORK | {FlowStatus.CANCELLING}
 
-_NOT_FOR_A_CLOCK: Final = frozenset({"signal", "step", "resume", "hold"})
+_NOT_FOR_A_CLOCK: Final = frozenset({"signal", "resume", "hold"})
 """What a run waits for that time alone does not bring."""
+
+_FOR_STEPS: Final = frozenset({"step", "block"})
+"""What a run waits for that its queued steps bring."""
 
 
 def run_workflow(
@@ -149,14 +152,15 @@ def _due_at(run: Snapshot) -> datetime | None:
 
 def _waits_for_a_clock(run: Snapshot) -> bool:
     """Whether time alone brings what the run waits for."""
-    if run.wait_kind == "step":
-        return _step_due_at(run) is not None
+    if run.wait_kind in _FOR_STEPS:
+        return _due_at(run) is not None
     return run.wait_kind not in _NOT_FOR_A_CLOCK
 
 
 def _step_due_at(run: Snapshot) -> datetime | None:
-    """When the queued step that the run waits for is to be tried."""
-    if run.wait_kind != "step" or run.status not in MAY_START_WORK:
+    """When one of the queued steps that the run waits for is to be tried."""
+    if run.wait_kind not in _FOR_STEPS or run.status not in MAY_START_WORK:
         return None
     owed = (s for s in queries.steps(run.run_id) if s.status is ActionStatus.PENDING)
-    return next((step.available_at for step in owed if step.queued), None)
+    times = (step.available_at for step in owed if step.queued)
+    return min((each for each in times if each is not None), default=None)

@@ -11,6 +11,10 @@ def plain(x: int) -> int:
     return x
 
 
+@action
+def plain_of_one(name: str) -> None: ...
+
+
 class W(Workflow):
     def handle(self) -> None:
         self.action(charge, "o").run()  # E
@@ -18,6 +22,11 @@ class W(Workflow):
         self.action(charge, "o", 1, 2).run()  # E
         self.action(charge, "o", cent=1).run()  # E
         self.action(plain, 1).run()  # E
+        self.parallel(self.action(charge, "o", 1).run(), self.approval)  # E
+        self.parallel(self.approval, policy="wait_all")  # E
+        self.map(charge, ["a"])  # E
+        self.map(plain_of_one, [1])  # E
+        self.timer(5)  # E
         self.action(charge, "o", 1).compensate_with(refund, RESULT)  # E
         self.action(charge, "o", 1).compensate_with(refund, 1, RESULT)  # E
         self.action(charge, "o", 1).compensate_with(refund, "o", RESULT, not_e="")  # E

@@ -11,6 +11,7 @@ from saga_flow import (
     CONTINUE,
     FAIL,
     RESULT,
+    WAIT_ALL,
     Answer,
     Duplicate,
     FlowStatus,
@@ -87,6 +88,13 @@ class Checkout(Workflow):
 
     def handle(self, order_id: str, cents: int = 5) -> dict[str, str]:
         step = self.action(charge, order_id, cents)
+        both = self.parallel(step.compensate_with(refund, order_id, RESULT), self.note)
+        assert_type(both.run(), tuple[str, str])
+        many = [self.action(charge, "o", n) for n in range(9)]
+        assert_type(self.parallel(*many, limit=3, policy=WAIT_ALL).run(), list[str])
+        assert_type(self.map(notify, ["a", "b"], limit=1), list[str])
+        race = self.first(self.approval, self.timer(timedelta(days=1)), both)
+        assert_type(race.run(), tuple[int, Approval | tuple[str, str] | None])
         undoable = step.compensate_with(refund, order_id, RESULT, note="x")
         assert_type(undoable, Step[str])
         assert_type(undoable.on_compensation_failure(CONTINUE), Step[str])

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
-from saga_flow import QUEUE, RESULT, Retry, Workflow, action, current_step, flows
+from saga_flow import (
+    QUEUE,
+    RESULT,
+    WAIT_ALL,
+    Retry,
+    Workflow,
+    action,
+    current_step,
+    flows,
+)
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import CONTINUE, STOP
 from saga_flow.exceptions import ActionFailed, SignalTimedOut
@@ -121,6 +130,9 @@ class Specimen:
     flow: type[Workflow]
     options: Mapping[str, Any] = field(default_factory=dict)
     reserved: bool = False
+    in_any_order: bool = False
+    """Bodies stand side by side: which of them comes first is nobody's promise."""
+
     early: tuple[Move, ...] = ()
     """What happens before anybody has driven it."""
 
@@ -481,6 +493,84 @@ class OfItsOwnFailed(Workflow):
         last.compensate_with(take_back, "last").compensate_on_own_failure().run()
 
 
+class SideBySide(Workflow):
+    """Members that all complete, one of them at its second try."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.side_by_side"
+
+    def handle(self) -> list[str]:
+        """Book everything, then go on."""
+        soon = falter.using(retry=Retry(attempts=2))
+        members = [self.action(note, "bed"), self.action(soon, "seat", 1)]
+        found = self.parallel(*members).run()
+        return [*found, self.action(note, "after").run()]
+
+
+class AllSettle(Workflow):
+    """One of three fails, the others are undone once all have settled."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.all_settle"
+
+    def handle(self) -> None:
+        """Book three."""
+        self.action(note, "first").compensate_with(take_back, "first").run()
+        bed = self.action(note, "bed").compensate_with(take_back, "bed", RESULT)
+        seat = self.action(decline, "seat").compensate_with(take_back, "seat")
+        meal = self.action(note, "meal").compensate_with(take_back, "meal", RESULT)
+        self.parallel(bed, seat, meal, policy=WAIT_ALL).run()
+
+
+class FailsFast(Workflow):
+    """A failure closes a wait, and the workflow goes another way."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.fails_fast"
+
+    def handle(self) -> str:
+        """Take the other way."""
+        try:
+            self.parallel(self.action(decline, "seat"), self.signal("never")).run()
+        except ActionFailed as error:
+            return self.action(note, f"other way than {error.sequence}").run()
+        return "no"
+
+
+class Mapped(Workflow):
+    """So many of one kind, so many at a time."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.mapped"
+
+    def handle(self) -> list[str]:
+        """Five, two at a time."""
+        return self.map(note, ["a", "b", "c", "d", "e"], limit=2)
+
+
+class Raced(Workflow):
+    """Blocks in a block: a word, or the time; a step, or never."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.raced"
+
+    def handle(self) -> list[Any]:
+        """Wait for both."""
+        asked = self.first(self.signal("word", str), self.timer(LONG))
+        done = self.first(self.signal("never"), self.action(note, "seat"))
+        return list(self.parallel(asked, done).run())
+
+
 class OfItsOwnOptional(Workflow):
     """A step with a job of its own that may fail."""
 
@@ -533,6 +623,12 @@ ALL = (
     Specimen(name="napped", flow=Napped),
     Specimen(name="slept", flow=Slept, moves=(later(LONG),)),
     Specimen(name="valued", flow=Valued, moves=(send("more", 1),)),
+    Specimen(name="side_by_side", flow=SideBySide, in_any_order=True),
+    Specimen(name="all_settle", flow=AllSettle, in_any_order=True),
+    Specimen(name="fails_fast", flow=FailsFast),
+    Specimen(name="mapped", flow=Mapped, in_any_order=True),
+    Specimen(name="raced", flow=Raced, moves=(send("word", "yes"),)),
+    Specimen(name="raced_by_time", flow=Raced, moves=(later(LONG),)),
     Specimen(name="asked", flow=Asked, moves=(ask("resume", "go on"),)),
     Specimen(name="labelled", flow=Labelled, moves=(send("go", None),)),
     Specimen(name="reserved", flow=Straight, reserved=True),

@@ -116,9 +116,12 @@ def queued_and_lost(broker: AbstractContextManager[Any]) -> Play:
         stage = _UnderSweeps(instance_id, time)
 
         def work() -> None:
+            lost = 0
             while brokers.lose(opened):
-                stage.pass_time(A_HINT_IS_LOST)
+                # each loss doubles the window of all whose job was in the broker
+                stage.pass_time(A_HINT_IS_LOST * 2**lost)
                 brokers.work_off_a_round(opened)
+                lost += 1
 
         with broker as opened:
             _hinted(specimen, stage, work, django_q.wake)

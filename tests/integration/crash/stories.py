@@ -75,6 +75,12 @@ def order(effects: Iterable[Effect]) -> list[str]:
     return [body for body, _ in groupby(_body(effect) for effect in effects)]
 
 
+def phases(order: Iterable[str]) -> list[tuple[bool, set[str]]]:
+    """The members, then what comes after them or undoes them, each in any order."""
+    halves = groupby(order, key=lambda body: ":undo " in body or " after" in body)
+    return [(later, set(bodies)) for later, bodies in halves]
+
+
 def _body(effect: Effect) -> str:
     return f"{effect.key.partition(':')[2]} {effect.what}"
 

@@ -301,9 +301,6 @@ def test_every_error_that_authors_meet_is_listed() -> None:
 
 
 ABSENT: Final = [
-    "parallel",
-    "first",
-    "map",
     "child",
     "saga",
     "add_compensation",

@@ -13,6 +13,7 @@ from saga_flow import CommandRejected, FlowStatus, InsideTransaction, RunNotFoun
 from saga_flow.ids import uuid7
 from saga_flow.records import (
     Answer,
+    BlockCall,
     Request,
     RunInfo,
     SignalCall,
@@ -47,6 +48,9 @@ class FakePass:
 
     def step(self, call: StepCall, /) -> Any:
         return self._answer("step", call)
+
+    def block(self, call: BlockCall, /) -> Any:
+        return self._answer("block", call)
 
     def wait_signal(self, call: SignalCall, /) -> Any:
         return self._answer("wait_signal", call)

@@ -235,7 +235,7 @@ def test_declared_signals_and_parameters_make_the_contract() -> None:
 def test_one_signal_object_has_one_name() -> None:
     one = Signal(str)
     with pytest.raises(DefinitionError, match="declare one of its own"):
-        a_class(first=one, second=one)
+        a_class(one=one, other=one)
 
 
 def test_a_declared_signal_can_t_be_overwritten() -> None:
