@@ -15,6 +15,13 @@ from uuid import UUID
 from saga_flow import conf, holdings, registry
 from saga_flow.current import StepContext, executing
 from saga_flow.engine import planning, recovery, retry, together
+from saga_flow.engine.unperformed import (
+    WorkerLost,
+    given_up_on,
+    is_past,
+    lost_outcome,
+    over,
+)
 from saga_flow.exceptions import (
     CodecFailed,
     CodecRefused,
@@ -23,12 +30,10 @@ from saga_flow.exceptions import (
     Unserialisable,
 )
 from saga_flow.records import (
-    LostWorker,
     Membership,
     Outcome,
     StepFacts,
     StepRule,
-    Try,
 )
 from saga_flow.serialization import codec
 from saga_flow.serialization.arguments import decode_arguments
@@ -50,14 +55,6 @@ logger = logging.getLogger("saga_flow.engine")
 
 _MESSAGE_BYTES: Final = 512
 _CHANCE: Final = Random()  # noqa: S311 - guards nothing
-
-
-class WorkerLost(Exception):
-    """The worker died in mid-body; nobody knows whether it took effect."""
-
-
-class DeadlinePassed(Exception):
-    """The time that the step had, all its tries together, is over."""
 
 
 class TransactionLeftOpen(Exception):
@@ -182,7 +179,7 @@ def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome
     status = ActionStatus.FAILED if again is None else ActionStatus.PENDING
     if again is not None and is_past(attempt.expires_at, again):
         status, again = ActionStatus.EXPIRED, None
-        error = _over(attempt.expires_at, error)
+        error = over(attempt.expires_at, error)
     failure = failure_of(error, attempt=attempt.attempt, hide=_hider(attempt))
     return _outcome(
         attempt,
@@ -239,38 +236,6 @@ def _sealed(failure: Failure) -> str:
         return left_open(bare.to_json())
 
 
-def is_past(expires_at: datetime | None, moment: datetime) -> bool:
-    """Whether no try of a step with this deadline may begin at *moment*."""
-    return expires_at is not None and expires_at <= moment
-
-
-def _over(expires_at: datetime | None, cause: BaseException | None) -> DeadlinePassed:
-    until = f"{expires_at:%Y-%m-%d %H:%M:%S} UTC" if expires_at else "no time at all"
-    error = DeadlinePassed(
-        f"it had until {until}"
-        + ("." if cause is None else ", and its next try would come after that.")
-    )
-    error.__cause__ = cause
-    return error
-
-
-def expired_outcome(step: Try, expires_at: datetime | None) -> Outcome:
-    """The outcome of a step whose deadline came before another try could begin."""
-    failure = failure_of(_over(expires_at, None))
-    return Outcome(
-        sequence=step.sequence,
-        name=step.name,
-        attempt=step.attempt,
-        token=step.token,
-        status=ActionStatus.EXPIRED,
-        error=failure.to_json(),
-        message=failure.message,
-        # the body of a worker that died has begun, and nobody knows how far it came
-        in_doubt=step.status is ActionStatus.RUNNING,
-        before=step.status,
-    )
-
-
 def _outcome(attempt: Attempt, status: ActionStatus, **known: Any) -> Outcome:
     return Outcome(
         sequence=attempt.sequence,
@@ -284,41 +249,6 @@ def _outcome(attempt: Attempt, status: ActionStatus, **known: Any) -> Outcome:
         block=attempt.block,
         member=attempt.member,
         **known,
-    )
-
-
-def given_up_on(rule: StepRule, lost: int) -> bool:
-    """Whether a step whose worker died for the *lost*-th time is not tried again."""
-    return rule.lost_worker is LostWorker.FAIL or lost > retry.LOST_BUDGET
-
-
-def lost_outcome(
-    rule: StepRule,
-    *,
-    sequence: int,
-    name: str,
-    attempt: int,
-    token: int,
-    queued: bool = False,
-) -> Outcome:
-    """
-    The outcome of a step that the death of its worker has ended.
-
-    An atomic one has taken no effect, for that would stand with its outcome.
-    """
-    # the claim that found a queued step's worker dead has counted itself
-    died = attempt - 1 if queued else attempt
-    failure = failure_of(WorkerLost(f"The worker of attempt {died} died in it."))
-    return Outcome(
-        sequence=sequence,
-        name=name,
-        attempt=attempt,
-        token=token,
-        status=ActionStatus.FAILED,
-        error=failure.to_json(),
-        message=failure.message,
-        in_doubt=not rule.atomic,
-        queued=queued,
     )
 
 

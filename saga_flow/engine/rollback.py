@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from saga_flow import clock, conf, holdings, registry
-from saga_flow.engine import perform, planning, recovery, retry, together
+from saga_flow.engine import perform, planning, recovery, retry, together, unperformed
 from saga_flow.exceptions import CodecFailed, UnknownDefinition
 from saga_flow.records import Claim, Outcome, StepFacts, UndoFacts, UndoPolicy
 from saga_flow.serialization.sealing import unseal
@@ -138,7 +138,7 @@ class _Driver:
         """Whether somebody still executes *step*; if not, its fate is decided."""
         if step.worker is not None and workers.is_live(step.worker):
             return True
-        lost = perform.lost_outcome(
+        lost = unperformed.lost_outcome(
             load_rule(step.options),
             sequence=step.sequence,
             name=step.name,
@@ -297,7 +297,7 @@ def _attempt(
         bond=together.undo(claim.run, undo) if rule.atomic else None,
     )
     if undo.lost_attempts > retry.LOST_BUDGET:
-        lost = perform.lost_outcome(
+        lost = unperformed.lost_outcome(
             rule,
             sequence=undo.sequence,
             name=undo.name,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from saga_flow import clock
-from saga_flow.engine import perform, together
+from saga_flow.engine import perform, together, unperformed
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.unwinding import Outdone, Suspended
 from saga_flow.exceptions import ActionExpired, ActionFailed
@@ -191,7 +191,7 @@ def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
     )
     if recorded.status is ActionStatus.RUNNING:
         rule = load_rule(recorded.options)
-        if perform.given_up_on(rule, recorded.lost_attempts + 1):
+        if unperformed.given_up_on(rule, recorded.lost_attempts + 1):
             return _lost(pass_, body, last, rule)
     elif recorded.available_at is not None:
         _until(pass_, body, recorded.available_at)
@@ -210,7 +210,7 @@ def _waits_for(sequence: int, name: str) -> Wait:
 
 def _lost(pass_: Pass, body: _Body, last: Try, rule: StepRule) -> Any:
     """The worker died in mid-body, and the step is not to be tried again."""
-    pass_.pending.held = perform.lost_outcome(
+    pass_.pending.held = unperformed.lost_outcome(
         rule,
         sequence=last.sequence,
         name=last.name,
@@ -251,9 +251,9 @@ def _record_held(pass_: Pass) -> None:
 
 
 def _again(pass_: Pass, body: _Body, last: Try) -> Any:
-    if perform.is_past(body.expires_at, pass_.now()):
+    if unperformed.is_past(body.expires_at, pass_.now()):
         _record_held(pass_)
-        pass_.pending.held = perform.expired_outcome(last, body.expires_at)
+        pass_.pending.held = unperformed.expired_outcome(last, body.expires_at)
         return _surface(pass_, body, pass_.pending.held)
     lost = last.lost_attempts + (1 if last.status is ActionStatus.RUNNING else 0)
     pass_.commit(
