@@ -11,6 +11,7 @@ from uuid import UUID
 from saga_flow import queries
 from saga_flow.engine.rehearsal import Recording
 from saga_flow.exceptions import DefinitionError
+from saga_flow.queries.document import FORMAT, VERSION
 from saga_flow.records import (
     ChildFacts,
     Facts,
@@ -32,8 +33,6 @@ from saga_flow.states import (
 )
 from saga_flow.store import history
 
-FORMAT: Final = "saga_flow.run"
-VERSION: Final = 1
 _OF_A_TRY: Final = ("worker", "available_at", "expires_at", "started_at")
 
 Row = Mapping[str, Any]

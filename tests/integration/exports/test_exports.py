@@ -17,7 +17,7 @@ from saga_flow.exceptions import RunNotFound
 from saga_flow.ids import uuid7
 from saga_flow.models import ActionRun, FlowCommand, FlowEvent, FlowRun
 from saga_flow.queries import document, operations, rows
-from saga_flow.testing import drain, isolated_registry
+from saga_flow.testing import assert_replays, drain, isolated_registry
 from tests.support import seeding
 from tests.support.statements import counted
 
@@ -71,13 +71,14 @@ def _order() -> Any:
 
 def test_a_run_is_exported_with_all_that_it_left() -> None:
     with isolated_registry():
-        start = _order().using(instance_id="one", tags={"team": "oslo"})
+        order = _order()
+        start = order.using(instance_id="one", tags={"team": "oslo"})
         handle = start.run_sync("A-1")
         handle.using(reason="ready", principal="ann").signal("go", "now")
         drain()
-    run = FlowRun.objects.get()
-
-    told = exported(run.pk)
+        run = FlowRun.objects.get()
+        told = exported(run.pk)
+        assert_replays(order, told)
 
     assert (told["format"], told["version"]) == ("saga_flow.run", 1)
     assert told["run"]["run_id"] == str(run.pk)
