@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from saga_flow.exceptions import PayloadNotDecodable
 from saga_flow.records import Redaction
+from saga_flow.serialization import codec
 from saga_flow.serialization import text as json_text
 from saga_flow.serialization.redaction import HIDDEN, masked
 from saga_flow.serialization.sealing import unseal
@@ -29,7 +30,7 @@ class Preview:
 
 def json_object(stored: str) -> Mapping[str, Any]:
     """
-    Return a stored JSON object, such as an error or a memo.
+    Return a stored JSON object, such as an error.
 
     What can't be read is described in the same shape instead of raised: a reader of
     many rows must not fail because of one.
@@ -41,6 +42,15 @@ def json_object(stored: str) -> Mapping[str, Any]:
     except PayloadNotDecodable as error:
         return {"type": "PayloadNotDecodable", "message": str(error)}
     return node if isinstance(node, dict) else {"message": node}
+
+
+def memo(stored: str) -> Mapping[str, Any]:
+    """Return a stored memo as its author wrote it; what can't be read is described."""
+    try:
+        found = codec.decode(stored, what="This memo")
+    except PayloadNotDecodable as error:
+        return {"type": "PayloadNotDecodable", "message": str(error)}
+    return found if isinstance(found, dict) else {"message": found}
 
 
 def shown(column: str, stored: str, redaction: Redaction) -> str:

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from saga_flow.exceptions import RunNotFound
 from saga_flow.models import FlowRun, Worker
-from saga_flow.queries.payloads import json_object
+from saga_flow.queries.payloads import json_object, memo
 from saga_flow.queries.reading import rows_of
 from saga_flow.records import Snapshot, Target
 from saga_flow.states import HAS_A_PASS, LIVE_WORKER, FlowStatus, status_bucket
@@ -96,7 +96,7 @@ def _snapshot(
             "status_bucket": status_bucket(status),
             "is_current": bool(values["is_current"]),
             "error": None if error is None else json_object(error),
-            "memo": json_object(values["memo"]),
+            "memo": memo(values["memo"]),
             "status_summary": values["status_summary"] or f"workflow {status.value}",
             "lease_lost": _has_a_pass(run) and run["lease_owner"] not in living,
         }
