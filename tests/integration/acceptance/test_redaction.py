@@ -198,6 +198,7 @@ def test_a_redacted_value_shows_nowhere(
                 queries.attempts(sold.run_id),
             ]
         ),
+        "export": "".join(sold.export()),
         "logs": caplog.text,
         "events": repr(told),
         "errors": repr(list(ActionRun.objects.values("error"))),
@@ -219,6 +220,7 @@ def test_a_redacted_value_shows_nowhere(
     } == set()
     assert "[redacted]" in surfaces["console"]
     assert "[redacted]" in surfaces["admin"]
+    assert "[redacted]" in surfaces["export"]
     assert "came too late" in surfaces["console"]
 
 

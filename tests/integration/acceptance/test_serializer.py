@@ -128,3 +128,33 @@ def test_a_model_instance_is_stored_as_a_reference_and_loaded_again() -> None:
     stored = ActionRun.objects.get().arguments
     assert "as it was" not in stored
     assert f'"pk":{group.pk}' in stored
+
+
+@pytest.mark.django_db
+def test_a_deleted_instance_fails_its_step_and_never_turns_into_none() -> None:
+    seen: list[Group | None] = []
+
+    @action(name="acceptance.expel")
+    def expel(group: Group | None) -> None:
+        seen.append(group)
+
+    class Expelling(Workflow):
+        class Meta:
+            name = "acceptance.expelling"
+
+        def handle(self, key: int) -> None:
+            group = Group(pk=key)
+            group._state.adding, group._state.db = False, "default"
+            self.action(expel, group).run()
+
+    group = Group.objects.create(name="staff")
+    handle = Expelling.start(group.pk)
+    group.delete()
+    drain()
+
+    assert seen == []
+    [step] = handle.refresh().actions()
+    assert (handle.status, step.status) == ("failed", "failed")
+    assert step.error is not None
+    assert step.error["type"] == "PayloadNotDecodable"
+    assert "no longer in database" in step.error["message"]
