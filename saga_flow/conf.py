@@ -77,6 +77,23 @@ class Settings:
     JOURNAL_REUSED_SIDE_EFFECTS: bool = False
     """Write a journal line each time that a recorded value is handed back."""
 
+    TENANCY_CAPTURE: str = ""
+    """
+    Dotted path of a callable without arguments: the tenant of the moment, as JSON.
+
+    Called at each start; what it returns is kept with the run. Empty: nothing is kept.
+    """
+
+    TENANCY_RESTORE: str = ""
+    """
+    Dotted path of a callable: what was captured goes in, a context manager comes out.
+
+    Entered around whatever of a run's author is called; empty: nothing is restored.
+    """
+
+    TENANCY_AUTO: bool = True
+    """Whether the tenant is restored where the workflow's ``Meta`` does not say."""
+
     SWEEPS: bool = True
     """Whether the cluster runs the pulse and the sweeps by itself."""
 

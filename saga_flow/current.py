@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from saga_flow import tenancy
 from saga_flow.exceptions import NotInStep
 
 
@@ -34,8 +36,16 @@ class StepContext:
     deadline: datetime | None = None
     """When the attempt is over at the latest, or None."""
 
+    tenancy: str | None = field(default=None, repr=False)
+    """What was captured of the tenant at the run's start, as it is stored."""
+
     asks: Callable[[], bool] = field(default=_never, repr=False, compare=False)
     """The engine's answer to :meth:`cancel_requested`."""
+
+    @property
+    def tenancy_context(self) -> Any:
+        """What the hook of the host's captured when the run was started, or None."""
+        return tenancy.context(self.tenancy)
 
     def cancel_requested(self) -> bool:
         """Whether the run is no longer wanted, so that a long body may give up."""

@@ -26,6 +26,7 @@ Every error that Saga Flow raises::
     ├── RunNotFound  RunNotCommitted  ObservationTimeout
     ├── InvalidFilter  InvalidCursor
     ├── CodecRefused              a payload could not be sealed, so not written
+    ├── TenancyFailed             the tenant of a run can't be restored here
     ├── NotInStep  NotInWorkflow  InsideTransaction  QueryInHandle
     └── DefinitionError           refused where it is written
         ├── DuplicateName  UnknownOption  UnknownDefinition  InvalidName
@@ -98,6 +99,10 @@ class ChildCancelled(SagaFlowError):
 
 class NonRetryable(SagaFlowError):
     """Raise it in a body, or subclass it, to stop retrying at once."""
+
+
+class TenancyFailed(SagaFlowError):
+    """The hook of the host's could not restore the tenant of a run."""
 
 
 class RunEnded(SagaFlowError):

@@ -62,6 +62,9 @@ class WorkflowDefinition:
     """Whether ``expires_in`` is its own word, None included; else the settings'."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
+    tenancy: bool | None = None
+    """Whether its runs are called in their tenant; None: as the settings say."""
+
     signals: Mapping[str, Any] = field(default_factory=dict)
     """The payload's annotation of each declared signal; empty: any name goes."""
 

@@ -16,7 +16,15 @@ from saga_flow.authoring.times import limit
 from saga_flow.exceptions import DefinitionError, UnknownOption
 from saga_flow.names import MAX_QUEUE, MAX_VERSION, identifier, suggestion, tags
 
-_OPTIONS: Final = ("name", "version", "queue", "expires_in", "tags", "abstract")
+_OPTIONS: Final = (
+    "name",
+    "version",
+    "queue",
+    "expires_in",
+    "tags",
+    "tenancy",
+    "abstract",
+)
 _LATER: Final = frozenset({"child_policy"})
 _OWN: Final = frozenset({"name", "abstract"})
 """Options that a subclass does not take over from its parent."""
@@ -32,6 +40,7 @@ class Meta:
     expires_in: timedelta | None = None
     names_deadline: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
+    tenancy: bool | None = None
     abstract: bool = False
 
 
@@ -59,7 +68,11 @@ def read(cls: type[Any]) -> Meta:
         values["names_deadline"] = True
     if "tags" in raw:
         values["tags"] = tags(raw["tags"], what=f"{what}.tags")
-    return Meta(**values, abstract=_flag(raw.get("abstract", False), what))
+    if raw.get("tenancy") is not None:
+        values["tenancy"] = _flag(raw["tenancy"], f"{what}.tenancy")
+    return Meta(
+        **values, abstract=_flag(raw.get("abstract", False), f"{what}.abstract")
+    )
 
 
 def register(cls: type[Any], meta: Meta) -> None:
@@ -108,6 +121,7 @@ def _definition(cls: type[Any], meta: Meta, name: str) -> registry.WorkflowDefin
         expires_in=meta.expires_in,
         names_deadline=meta.names_deadline,
         tags=meta.tags,
+        tenancy=meta.tenancy,
         signals=payloads,
         contract=contract(cls.handle, payloads),
         result_annotation=returned(cls.handle, what=f"workflow {name}"),
@@ -145,7 +159,7 @@ def _check_option(name: str, what: str) -> None:
 
 def _flag(value: object, what: str) -> bool:
     if not isinstance(value, bool):
-        raise DefinitionError(f"{what}.abstract is {value!r}; it takes a bool.")
+        raise DefinitionError(f"{what} is {value!r}; it takes a bool.")
     return value
 
 

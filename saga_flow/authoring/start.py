@@ -17,7 +17,7 @@ from typing import (
     cast,
 )
 
-from saga_flow import conf, registry
+from saga_flow import conf, registry, tenancy
 from saga_flow.authoring import metadata, ports
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import duration
@@ -151,7 +151,8 @@ class Start(Generic[P, Rc_co]):
         # Made once, and thrown away: an engine call in __init__ shows here, before
         # there is a run that could never be driven.
         definition.cls()
-        return replace(self._order, arguments=text)
+        kept = tenancy.captured(restored=definition.tenancy)
+        return replace(self._order, arguments=text, tenancy=kept)
 
     def _accepted(self, order: StartOrder) -> Answer:
         client = ports.client()

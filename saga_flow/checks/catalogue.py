@@ -129,6 +129,12 @@ BAD_CODEC: Final = Problem(
     "Name a class with encode_text and decode_text, made without arguments; "
     "docs/authoring.md has one.",
 )
+BAD_HOOK: Final = Problem(
+    "E019",
+    "A tenancy hook can't be imported or called, or restores what nothing captures",
+    "Name a function without arguments as TENANCY_CAPTURE, and one that returns a "
+    "context manager as TENANCY_RESTORE; docs/tenancy.md has both.",
+)
 NOT_ROUTED: Final = Problem(
     "W001",
     "Django's routers send the engine's tables to another alias than DATABASE",

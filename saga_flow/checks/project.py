@@ -48,6 +48,12 @@ def codec(seen: Snapshot) -> Found:
         yield catalogue.BAD_CODEC.found(seen.codec_problem)
 
 
+def tenancy(seen: Snapshot) -> Found:
+    """The hooks are there."""
+    if seen.tenancy_problem:
+        yield catalogue.BAD_HOOK.found(seen.tenancy_problem)
+
+
 def vendor(seen: Snapshot) -> Found:
     """The backend is one that the store has SQL for."""
     database = seen.database
@@ -144,6 +150,7 @@ RULES: Final[tuple[Callable[[Snapshot], Found], ...]] = (
     times,
     alias,
     codec,
+    tenancy,
     vendor,
     isolation,
     requests,

@@ -16,7 +16,7 @@ from django.conf import settings  # noqa: TID251 - options of Django and of djan
 from django.core import mail
 from django.db import connections, router
 
-from saga_flow import conf, registry
+from saga_flow import conf, registry, tenancy
 from saga_flow.serialization import sealing
 
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -63,6 +63,9 @@ class Snapshot:
 
     codec_problem: str = ""
     """What the codec did wrong when it was tried; empty: nothing, or there is none."""
+
+    tenancy_problem: str = ""
+    """What is wrong with the tenancy hooks; empty: nothing, or there are none."""
 
     under_test: bool = False
     is_cluster: bool = False
@@ -145,6 +148,7 @@ def take(options: conf.Settings) -> Snapshot:
         queues=_queues(options),
         cluster_name=os.environ.get("Q_CLUSTER_NAME", ""),
         codec_problem=sealing.problem(),
+        tenancy_problem=tenancy.problem(),
         # Django puts an outbox there while its test environment is set up
         under_test=hasattr(mail, "outbox"),
         is_cluster=sys.argv[1:2] in (["qcluster"], ["saga_cluster"]),

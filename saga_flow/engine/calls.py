@@ -9,6 +9,7 @@ from typing import Any
 from saga_flow import conf
 from saga_flow.engine import blocks, steps, values, waits
 from saga_flow.engine.passes import Pass
+from saga_flow.engine.staying import Stay
 from saga_flow.engine.watching import Watch, engine_call
 from saga_flow.records import BlockCall, RunInfo, SignalCall, StepCall
 from saga_flow.serialization import codec
@@ -19,9 +20,9 @@ from saga_flow.store import history
 class Calls:
     """The engine calls of one pass."""
 
-    def __init__(self, pass_: Pass, watch: Watch) -> None:
+    def __init__(self, pass_: Pass, watch: Watch, stay: Stay) -> None:
         self._pass = pass_
-        self.watch = watch
+        self.watch, self.stay = watch, stay
 
     @property
     def info(self) -> RunInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from saga_flow import conf
+from saga_flow import conf, tenancy
 from saga_flow.engine import planning
 from saga_flow.engine.passes import Pass
 from saga_flow.exceptions import (
@@ -63,7 +63,8 @@ def summarise(pass_: Pass, workflow: Any) -> None:
     asked = getattr(workflow, "status_summary", None)
     if callable(asked):
         try:
-            text = str(asked())
+            with tenancy.entered(pass_.claim.tenancy):
+                text = str(asked())
         except Exception:  # noqa: BLE001 - a summary must never cost the run
             text = None
     if text is not None:
@@ -95,7 +96,7 @@ def fail(pass_: Pass, error: BaseException) -> bool:
     claim, gathered = pass_.claim, pass_.pending.gathered()
     steps = planning.with_held(history.steps(claim.run), gathered.held)
     try:
-        first = planning.plan(steps, instance_id=claim.instance_id)
+        first = planning.plan(steps, instance_id=claim.instance_id, kept=claim.tenancy)
     except RollbackNotPlannable as unplannable:
         hold_off(claim, gathered, unplannable, pass_)
         return False
@@ -107,7 +108,7 @@ def fail(pass_: Pass, error: BaseException) -> bool:
             closing_as=FlowStatus.FAILED,
             error=error_text(error),
             first=first,
-            plan_one=planning.plan_one,
+            plan_one=planning.planner(claim.tenancy),
             claim=claim,
             gathered=gathered,
             position=pass_.recorded_now,

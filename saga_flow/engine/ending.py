@@ -29,7 +29,9 @@ def expire(run: UUID) -> FlowStatus | None:
     if known is None:
         return None
     try:
-        first = planning.plan(history.steps(run), instance_id=known.instance_id)
+        first = planning.plan(
+            history.steps(run), instance_id=known.instance_id, kept=known.tenancy
+        )
     except RollbackNotPlannable as unplannable:
         logger.warning("run=%s is overdue, but held off: %s", run, unplannable)
         rollback.hold_off(run, str(unplannable))
@@ -53,7 +55,7 @@ def expire(run: UUID) -> FlowStatus | None:
                 closing_as=FlowStatus.EXPIRED,
                 error=closing.error_text(error),
                 first=first,
-                plan_one=planning.plan_one,
+                plan_one=planning.planner(known.tenancy),
                 lines=(journal.line("flow.deadline_passed"),),
             )
         )
@@ -67,7 +69,10 @@ def compensate(command: Command, run: Snapshot) -> None:
 
     Raises RollbackNotPlannable, with nothing changed, and Refused.
     """
-    first = planning.plan(history.steps(run.run_id), instance_id=run.instance_id)
+    kept = history.identity_at_work(run.run_id).tenancy
+    first = planning.plan(
+        history.steps(run.run_id), instance_id=run.instance_id, kept=kept
+    )
     rollback.enter(
         Ending(
             run=run.run_id,
@@ -79,7 +84,7 @@ def compensate(command: Command, run: Snapshot) -> None:
             closing_as=FlowStatus.CANCELLED,
             error=None,
             first=first,
-            plan_one=planning.plan_one,
+            plan_one=planning.planner(kept),
             through_rollback=True,
             lines=(commands.told(command),),
             sets=commands.intent_of(command),

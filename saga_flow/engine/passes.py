@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from django.db import DatabaseError
 
-from saga_flow import clock, conf, holdings
+from saga_flow import clock, conf, holdings, tenancy
 from saga_flow.engine import contract, recovery
 from saga_flow.engine.gathering import Gathering
 from saga_flow.engine.unwinding import Broken, Mismatched, Outdone, SliceOver, Unwind
@@ -72,6 +72,7 @@ class Pass:
     def info(self) -> RunInfo:
         """What the workflow may know of its own run."""
         claim = self.claim
+        kept = claim.tenancy and self.opened(claim.tenancy, "captured tenancy")
         return RunInfo(
             run_id=claim.run,
             instance_id=claim.instance_id,
@@ -79,6 +80,7 @@ class Pass:
             version=claim.workflow_version,
             history_size=self.ordinal,
             should_continue_as_new=False,
+            tenancy_context=tenancy.context(kept),
         )
 
     @property

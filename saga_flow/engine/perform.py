@@ -12,7 +12,7 @@ from random import Random  # noqa: TID251 - spreads retries, decides nothing
 from typing import Any, Final
 from uuid import UUID
 
-from saga_flow import conf, holdings, registry
+from saga_flow import conf, holdings, registry, tenancy
 from saga_flow.current import StepContext, executing
 from saga_flow.engine import planning, recovery, retry, together
 from saga_flow.engine.unperformed import (
@@ -27,9 +27,11 @@ from saga_flow.exceptions import (
     CodecRefused,
     PayloadTooLarge,
     ResultNotSerializable,
+    TenancyFailed,
     Unserialisable,
 )
 from saga_flow.records import (
+    Claim,
     Membership,
     Outcome,
     StepFacts,
@@ -118,16 +120,17 @@ def _made(attempt: Attempt, started: datetime) -> Outcome:
 
 def _call(attempt: Attempt) -> str:
     definition = registry.action(attempt.name)
-    args, kwargs = decode_arguments(
-        attempt.arguments, definition.function, what=definition.name
-    )
     # an atomic one has the transaction that its outcome is recorded in
     own = nullcontext() if attempt.bond is not None else _transaction_of_its_own()
-    with executing(attempt.context), own:
-        value = definition.function(*args, **kwargs)
-        if definition.is_async:
-            value = asyncio.run(value)
-    return _stored(value, definition.name, attempt)
+    with tenancy.entered(attempt.context.tenancy):
+        args, kwargs = decode_arguments(
+            attempt.arguments, definition.function, what=definition.name
+        )
+        with executing(attempt.context), own:
+            value = definition.function(*args, **kwargs)
+            if definition.is_async:
+                value = asyncio.run(value)
+        return _stored(value, definition.name, attempt)
 
 
 @contextmanager
@@ -170,7 +173,10 @@ def _stored(value: object, name: str, attempt: Attempt) -> str:
 def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome:
     """The outcome of a try that threw: another one is owed, or the step failed."""
     delay = None
-    if retry.is_retryable(attempt.rule.retry, error):
+    if isinstance(error, TenancyFailed):
+        # the body was never begun, so whatever its policy says it is not given up
+        delay = retry.hold_off(attempt.attempt)
+    elif retry.is_retryable(attempt.rule.retry, error):
         tries = attempt.attempt - attempt.lost_attempts
         delay = retry.delay_after(
             attempt.rule.retry, tries, lambda: _CHANCE.uniform(-1, 1)
@@ -216,11 +222,12 @@ def _given_back(
 
 def _hider(attempt: Attempt) -> Callable[[str], str]:
     """What takes the values that nobody is shown out of an error's texts."""
-    hidden = attempt.rule.redact.arguments
+    hidden, kept = attempt.rule.redact.arguments, attempt.context.tenancy
     if not hidden:
         return str
     values: list[Any] = []
-    with suppress(Exception):  # an author's class may refuse; the stored text is left
+    # an author's class or a hook may refuse; the stored text is left
+    with suppress(Exception), tenancy.entered(kept):
         function = registry.action(attempt.name).function
         args, kwargs = decode_arguments(attempt.arguments, function)
         values += [args[place] for place in hidden if isinstance(place, int)]
@@ -253,16 +260,17 @@ def _outcome(attempt: Attempt, status: ActionStatus, **known: Any) -> Outcome:
 
 
 def context_of(
-    run_id: UUID, instance_id: str, sequence: int, attempt: int, *, undo: bool = False
+    run: Claim | history.Identity, sequence: int, attempt: int, *, undo: bool = False
 ) -> StepContext:
     """What a body sees; an undo's idempotency key differs from its step's."""
     return StepContext(
-        run_id=run_id,
-        instance_id=instance_id,
+        run_id=run.run,
+        instance_id=run.instance_id,
         sequence=sequence,
         attempt=attempt,
-        idempotency_key=f"{run_id}:{sequence}" + (":undo" if undo else ""),
-        asks=lambda: history.is_unwanted(run_id),
+        idempotency_key=f"{run.run}:{sequence}" + (":undo" if undo else ""),
+        tenancy=run.tenancy,
+        asks=lambda: history.is_unwanted(run.run),
     )
 
 
@@ -286,12 +294,13 @@ def perform(step_id: int) -> UUID | None:
     with holdings.holding("step", str(step_id), step.token):
         # a worker that serves another queue than the run's hands the run back
         here = step.queue in ("", run.queue)
-        outcome, leave = _perform(run_id, run.instance_id, step, here=here)
+        plan_one = planning.planner(run.tenancy)
+        outcome, leave = _perform(run, step, here=here)
         here = here and leave is None
         goes_on: bool | None = None
         if not outcome.recorded:
             goes_on = recovery.insist(
-                lambda: outcomes.record(run_id, outcome, planning.plan_one, here=here),
+                lambda: outcomes.record(run_id, outcome, plan_one, here=here),
                 lambda: outcomes.is_recorded(run_id, outcome),
                 f"run={run_id} step={step.sequence}",
             )
@@ -301,7 +310,7 @@ def perform(step_id: int) -> UUID | None:
 
 
 def _perform(
-    run_id: UUID, instance_id: str, step: StepFacts, *, here: bool
+    who: history.Identity, step: StepFacts, *, here: bool
 ) -> tuple[Outcome, SystemExit | None]:
     rule = load_rule(step.options)
     if step.lost_attempts and given_up_on(rule, step.lost_attempts):
@@ -323,12 +332,12 @@ def _perform(
             attempt=step.attempt,
             lost_attempts=step.lost_attempts,
             token=step.token,
-            context=context_of(run_id, instance_id, step.sequence, step.attempt),
+            context=context_of(who, step.sequence, step.attempt),
             now=dialect.read_now,
             expires_at=step.expires_at,
             has_undo=bool(step.undo_name),
             queued=True,
-            bond=together.queued(run_id, step, here=here) if rule.atomic else None,
+            bond=together.queued(who, step, here=here) if rule.atomic else None,
             **_place(step, rule),
         )
     )

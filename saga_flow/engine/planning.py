@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from saga_flow import conf, registry
+from saga_flow import conf, registry, tenancy
 from saga_flow.exceptions import RollbackNotPlannable, SagaFlowError
 from saga_flow.records import Outcome, Redaction, StepFacts, UndoPlan
 from saga_flow.serialization.arguments import decode_arguments, resolve_results
 from saga_flow.states import ActionStatus
 from saga_flow.store.options import dump_rule, load_redaction
+from saga_flow.store.undos import PlanOne
 
 _GAVE_UP: Final = frozenset(
     {
@@ -23,12 +24,19 @@ _GAVE_UP: Final = frozenset(
 )
 
 
-def plan_one(step: StepFacts) -> UndoPlan | None:
+def planner(kept: str | None) -> PlanOne:
+    """:func:`plan_one` for the steps of a run that was started in this tenancy."""
+    return lambda step: plan_one(step, kept)
+
+
+def plan_one(step: StepFacts, kept: str | None) -> UndoPlan | None:
     """
     How *step* is undone, or None if nothing is to undo.
 
     A completed step is undone; one that failed, gave up or had begun only where it
-    asked for that. Raises whatever makes the undo unresolvable in this process.
+    asked for that. Its arguments are decoded in the tenancy *kept* with the run, since
+    a model reference is looked up. Raises whatever makes the undo unresolvable in this
+    process.
     """
     if not step.undo_name or not _calls_for_undo(step):
         return None
@@ -37,7 +45,8 @@ def plan_one(step: StepFacts) -> UndoPlan | None:
     arguments = resolve_results(
         step.undo_arguments or "{}", step.result if completed else None
     )
-    decode_arguments(arguments, undo.function, what=undo.name)
+    with tenancy.entered(kept):
+        decode_arguments(arguments, undo.function, what=undo.name)
     rule = undo.rule
     if not undo.names_retry:
         tries = replace(rule.retry, attempts=conf.get().UNDO_ATTEMPTS)
@@ -64,7 +73,9 @@ def _calls_for_undo(step: StepFacts) -> bool:
     return wished and ended and step.attempt > 0
 
 
-def plan(steps: Iterable[StepFacts], *, instance_id: str) -> list[UndoPlan]:
+def plan(
+    steps: Iterable[StepFacts], *, instance_id: str, kept: str | None
+) -> list[UndoPlan]:
     """
     The first plan, drawn before anything is written, newest ordinal first.
 
@@ -74,7 +85,7 @@ def plan(steps: Iterable[StepFacts], *, instance_id: str) -> list[UndoPlan]:
     plans: list[UndoPlan] = []
     for step in steps:
         try:
-            found = plan_one(step)
+            found = plan_one(step, kept)
         except SagaFlowError as error:
             raise unplannable(instance_id, step, error) from error
         except Exception as error:  # a model reference may raise anything

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from django.db import DatabaseError, close_old_connections
 
 from saga_flow import clock
-from saga_flow.engine.planning import plan_one
+from saga_flow.engine.planning import planner
 from saga_flow.records import Claim, Gathered
 from saga_flow.store import dialect, history, outcomes, passes
 from saga_flow.store.transaction import Refused, in_test_case
@@ -58,7 +58,7 @@ def keep_held(claim: Claim, gathered: Gathered) -> None:
         return
     try:
         insist(
-            lambda: outcomes.record(claim.run, held, plan_one),
+            lambda: outcomes.record(claim.run, held, planner(claim.tenancy)),
             lambda: outcomes.is_recorded(claim.run, held),
             f"run={claim.run} step={held.sequence}",
             may_stand=True,
@@ -105,13 +105,15 @@ def insist(
 
 def give_back(claim: Claim, error: Exception) -> None:
     """
-    End a pass that the database broke: somebody goes on from what is committed.
+    End a broken pass: somebody goes on from what is committed.
 
     If even this fails, the janitor of this process releases the run.
     """
     logger.warning("run=%s: its pass was broken off: %s", claim.run, error)
     try:
-        dialect.connection().close_if_unusable_or_obsolete()
+        if not in_test_case():
+            # there it would take the transaction of the test with it
+            dialect.connection().close_if_unusable_or_obsolete()
         passes.break_off(claim, f"a pass was broken off: {error}")
     except (Refused, DatabaseError):
         logger.warning("run=%s: could not be given back yet", claim.run)

@@ -8,6 +8,7 @@ from saga_flow import registry
 from saga_flow.engine import closing
 from saga_flow.engine.calls import Calls
 from saga_flow.engine.passes import Pass
+from saga_flow.engine.staying import Stay
 from saga_flow.engine.unwinding import (
     Broken,
     Mismatched,
@@ -75,11 +76,11 @@ def _called(
     pass_: Pass, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, BaseException]:
     workflow = None
-    watch = Watch(pass_.claim.workflow_name)
+    watch, stay = Watch(pass_.claim.workflow_name), Stay(pass_)
     try:
-        with watch.on():
+        with stay.inside(), watch.on():
             workflow = cls()
-            workflow._bind(Calls(pass_, watch))
+            workflow._bind(Calls(pass_, watch, stay))
             value = workflow.handle(*args, **kwargs)
         pass_.still_going()
         pass_.check_end()

@@ -13,6 +13,14 @@ LOST_BUDGET: Final = 3
 """How many attempts the deaths of workers may cost one step."""
 
 
+_LONGEST_HOLD: Final = timedelta(minutes=5)
+
+
+def hold_off(attempt: int) -> timedelta:
+    """How long to wait after an *attempt* that was kept from beginning."""
+    return min(timedelta(seconds=2.0 ** min(attempt - 1, 10)), _LONGEST_HOLD)
+
+
 def names_of(kind: type[BaseException]) -> frozenset[str]:
     """Qualified names of an exception class and all that it is a kind of."""
     return frozenset(f"{each.__module__}.{each.__qualname__}" for each in kind.__mro__)

@@ -148,7 +148,9 @@ class _Driver:
         failed = replace(step, status=ActionStatus.FAILED, in_doubt=lost.in_doubt)
         # if its outcome came first, it is in the plan that is read next
         with suppress(ClaimLost):
-            undos.give_up_lost(self.claim, lost, planning.plan_one(failed))
+            undos.give_up_lost(
+                self.claim, lost, planning.plan_one(failed, self.claim.tenancy)
+            )
         return False
 
     def _next(self) -> UndoFacts | _Park | None:
@@ -290,9 +292,7 @@ def _attempt(
         attempt=undo.attempt,
         lost_attempts=undo.lost_attempts,
         token=undo.token,
-        context=perform.context_of(
-            claim.run, claim.instance_id, undo.sequence, undo.attempt, undo=True
-        ),
+        context=perform.context_of(claim, undo.sequence, undo.attempt, undo=True),
         now=now,
         bond=together.undo(claim.run, undo) if rule.atomic else None,
     )

@@ -299,9 +299,7 @@ def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> perform.Attem
         attempt=attempt,
         lost_attempts=lost,
         token=claim.epoch,
-        context=perform.context_of(
-            claim.run, claim.instance_id, body.sequence, attempt
-        ),
+        context=perform.context_of(claim, body.sequence, attempt),
         now=pass_.now,
         expires_at=body.expires_at,
         has_undo=body.call.undo is not None,

@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError
 from saga_flow.engine import planning, recovery
 from saga_flow.records import Claim, Outcome, StepFacts, UndoFacts
 from saga_flow.store import joint, outcomes, undoing
+from saga_flow.store.history import Identity
 from saga_flow.store.joint import TransactionEnded, Undone, Unsure
 from saga_flow.store.transaction import ATTEMPTS, Refused, back_off
 
@@ -52,12 +53,13 @@ def inline(claim: Claim) -> Bond:
     )
 
 
-def queued(run: UUID, step: StepFacts, *, here: bool) -> Bond:
+def queued(who: Identity, step: StepFacts, *, here: bool) -> Bond:
     """Of a step that a job of its own performs; *here* as in row 6."""
+    plan_one = planning.planner(who.tenancy)
     return Bond(
-        write=partial(outcomes.record_queued, run, planning.plan_one, here),
-        stands=partial(outcomes.stands, run),
-        is_mine=partial(outcomes.is_claimed, run, step),
+        write=partial(outcomes.record_queued, who.run, plan_one, here),
+        stands=partial(outcomes.stands, who.run),
+        is_mine=partial(outcomes.is_claimed, who.run, step),
     )
 
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from saga_flow import conf
+from saga_flow import conf, tenancy
 from saga_flow.engine.passes import Pass
-from saga_flow.engine.unwinding import Outdone
+from saga_flow.engine.unwinding import Broken, Outdone
+from saga_flow.exceptions import TenancyFailed
 from saga_flow.records import Line, NewSideEffect, SideEffectFacts
 from saga_flow.serialization import codec
 from saga_flow.states import SideEffectKind
@@ -41,7 +42,7 @@ def side_effect(
         return pass_.decoded(recorded.value or "null", annotation, what)
     if kind is SideEffectKind.SIDE_EFFECT and history.is_unwanted(pass_.claim.run):
         raise pass_.leave(Outdone())
-    text = codec.encode(factory(), what=what, limit=conf.get().MAX_PAYLOAD_BYTES)
+    text = _made(pass_, kind, factory, what)
     pass_.pending.side_effects.append(
         NewSideEffect(sequence=ordinal, kind=kind, key=key, value=text)
     )
@@ -49,6 +50,20 @@ def side_effect(
         Line(type="side_effect.recorded", step=ordinal, data=_key(key))
     )
     return codec.decode(text, annotation, what=what)
+
+
+def _made(
+    pass_: Pass, kind: SideEffectKind, factory: Callable[[], Any], what: str
+) -> str:
+    """Call *factory*, in the tenant of the run if it is the author's own."""
+    limit = conf.get().MAX_PAYLOAD_BYTES
+    if kind is not SideEffectKind.SIDE_EFFECT:
+        return codec.encode(factory(), what=what, limit=limit)
+    try:
+        with tenancy.entered(pass_.claim.tenancy):
+            return codec.encode(factory(), what=what, limit=limit)
+    except TenancyFailed as error:
+        raise pass_.leave(Broken(error)) from error
 
 
 def _key(key: str) -> str:

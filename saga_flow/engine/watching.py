@@ -21,6 +21,7 @@ from django.core import mail
 from django.db import connections
 
 from saga_flow import conf
+from saga_flow.engine.staying import Stay
 from saga_flow.exceptions import QueryInHandle
 
 P = ParamSpec("P")
@@ -98,6 +99,7 @@ class Watched(Protocol):
     """Whatever an engine call belongs to."""
 
     watch: Watch
+    stay: Stay
 
 
 W = TypeVar("W", bound=Watched)
@@ -112,7 +114,8 @@ def engine_call(
     def called(self: W, /, *args: P.args, **kwargs: P.kwargs) -> R:
         self.watch.inside_the_engine += 1
         try:
-            return method(self, *args, **kwargs)
+            with self.stay.outside():
+                return method(self, *args, **kwargs)
         finally:
             self.watch.inside_the_engine -= 1
 

@@ -90,6 +90,9 @@ class FlowRun(models.Model):
     business_key = NameField(max_length=191, default="", blank=True)
     memo = PayloadField(default="{}")
     queue = NameField(max_length=100, default="", blank=True)
+    tenancy = PayloadField(null=True)
+    """What was captured of the tenant at the start, and whether to restore it."""
+
     rerun_successor = models.UUIDField(null=True)
 
     status_summary = models.CharField(max_length=1024, default="", blank=True)

@@ -72,3 +72,5 @@ class RunInfo:
     """Recorded ordinals so far."""
 
     should_continue_as_new: bool
+    tenancy_context: Any = None
+    """What the hook of the host's captured when the run was started."""

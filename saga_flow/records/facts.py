@@ -165,5 +165,8 @@ class Claim:
     error: str | None
     drain_until: datetime | None
     expires_at: datetime | None
+    tenancy: str | None = None
+    """What was captured of the tenant at the start."""
+
     repairs: int = 0
     """How many passes in a row were broken off."""

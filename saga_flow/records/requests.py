@@ -87,6 +87,9 @@ class StartOrder:
     business_key: str = ""
     expires_in: timedelta | None = None
     run_after: timedelta | None = None
+    tenancy: str | None = None
+    """What was captured of the tenant, to be kept with the run."""
+
     on_duplicate: Duplicate = Duplicate.REJECT
     here: bool = False
     """The caller drives it at once in this process, so no job is sent for it."""

@@ -37,6 +37,7 @@ _READ: Final = (
     "error",
     "drain_until",
     "expires_at",
+    "tenancy",
     "repairs",
 )
 _FIRST: Final = {"type": "flow.started", "step": None, "actor": "", "data": "{}"}

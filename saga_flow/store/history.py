@@ -49,8 +49,11 @@ WAITS_FOR_STEPS: Final = frozenset({"step", "block"})
 class Identity:
     """What of a run never changes, and where its jobs go."""
 
+    run: UUID
     instance_id: str
     queue: str
+    tenancy: str | None
+    """What was captured of the tenant at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,7 @@ class Standing:
     intent: str | None
 
 
+_IDENTITY: Final = ("instance_id", "queue", "tenancy")
 _STEP: Final = tuple(f for f in StepFacts.__dataclass_fields__)
 _SIGNAL: Final = tuple(f for f in SignalFacts.__dataclass_fields__)
 _UNDO: Final = tuple(f for f in UndoFacts.__dataclass_fields__)
@@ -139,14 +143,14 @@ def inbox(run: UUID) -> int:
 def identity(run: UUID) -> Identity | None:
     """Who *run* is, or None if it is gone."""
     runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
-    found = runs.values("instance_id", "queue").first()
-    return None if found is None else Identity(**found)
+    found = runs.values(*_IDENTITY).first()
+    return None if found is None else Identity(run=run, **found)
 
 
 def identity_at_work(run: UUID) -> Identity:
     """Who *run* is, of which the caller has claimed something: it is there."""
     runs = FlowRun.objects.using(dialect.alias())
-    return Identity(**runs.values("instance_id", "queue").get(pk=run))
+    return Identity(run=run, **runs.values(*_IDENTITY).get(pk=run))
 
 
 def contract(run: UUID) -> str:

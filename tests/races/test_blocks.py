@@ -80,7 +80,7 @@ def test_of_two_last_members_one_wakes_the_run() -> None:
 
         answers = together(
             *[
-                lambda each=each: outcomes.record(run.pk, each, planning.plan_one)
+                lambda each=each: outcomes.record(run.pk, each, planning.planner(None))
                 for each in held
             ]
         )

@@ -191,7 +191,7 @@ def test_a_step_outcome_against_a_rollback() -> None:
             try:
                 passes.suspend(claim, held(outcome), WAIT, 2)
             except Refused:
-                assert outcomes.record(claim.run, outcome, planning.plan_one)
+                assert outcomes.record(claim.run, outcome, planning.planner(None))
 
         found = together(commit, lambda: client.compensate(P1, Request()))
         none_raised(found)
@@ -210,7 +210,7 @@ def test_a_step_outcome_against_cancel() -> None:
         run = run_in(FlowStatus.RUNNING)
         outcome = in_flight(run)
         recorded, answer = together(
-            lambda: outcomes.record(run.pk, outcome, planning.plan_one),
+            lambda: outcomes.record(run.pk, outcome, planning.planner(None)),
             lambda: client.cancel(P1, Request()),
         )
         none_raised([recorded, answer])
@@ -508,7 +508,7 @@ def test_expire_against_a_step_outcome() -> None:
         run = run_in(FlowStatus.RUNNING, **overdue())
         outcome = in_flight(run)
         recorded, entered = together(
-            lambda: outcomes.record(run.pk, outcome, planning.plan_one),
+            lambda: outcomes.record(run.pk, outcome, planning.planner(None)),
             lambda: ending.expire(run.pk),
         )
         none_raised([recorded, entered])

@@ -403,7 +403,7 @@ def test_rule_5_a_step_that_completes_while_the_first_plan_is_drawn(
             result='"charge-p1"',
             has_undo=True,
         )
-        assert outcomes.record(run_of_p1().pk, held, planning.plan_one)
+        assert outcomes.record(run_of_p1().pk, held, planning.planner(None))
         return drawn
 
     def roll_back() -> None:
@@ -427,11 +427,11 @@ def test_rule_5_what_the_second_plan_lacks_is_restored_from_the_first(
     asked: list[int] = []
     real = planning.plan_one
 
-    def forgetful(step: StepFacts) -> Any:
+    def forgetful(step: StepFacts, kept: str | None) -> Any:
         asked.append(step.sequence)
         if step.sequence == 1 and asked.count(1) == 2:
             raise LookupError("gone between the two readings")
-        return real(step)
+        return real(step, kept)
 
     monkeypatch.setattr(planning, "plan_one", forgetful)
     assert compensate().accepted

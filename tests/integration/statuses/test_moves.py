@@ -82,8 +82,8 @@ def enter_from_pass(run: FlowRun) -> object:
             where=(guards.RUNNING, guards.leased(claim.owner, claim.epoch)),
             closing_as=F.FAILED,
             error='{"type":"Declined"}',
-            first=planning.plan(history.steps(run.pk), instance_id="p1"),
-            plan_one=planning.plan_one,
+            first=planning.plan(history.steps(run.pk), instance_id="p1", kept=None),
+            plan_one=planning.planner(None),
             claim=claim,
             position=1,
         )

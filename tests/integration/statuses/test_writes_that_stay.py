@@ -103,7 +103,7 @@ def test_an_outcome_is_recorded_in_any_open_run(status: FlowStatus) -> None:
         status=ActionStatus.COMPLETED,
         result='"track"',
     )
-    recorded = outcomes.record(run.pk, held, planning.plan_one)
+    recorded = outcomes.record(run.pk, held, planning.planner(None))
     after = FlowRun.objects.get(pk=run.pk)
     step = ActionRun.objects.get(run=run, sequence=1)
     assert (recorded is not None) is (status in OPEN)
@@ -133,7 +133,7 @@ def test_an_outcome_is_recorded_under_its_own_claim_only(
         status=ActionStatus.COMPLETED,
         result='"track"',
     )
-    assert outcomes.record(run.pk, held, planning.plan_one) is None
+    assert outcomes.record(run.pk, held, planning.planner(None)) is None
     step.refresh_from_db()
     assert step.result is None
     assert check_journal(run.pk)[-1] == "action.outcome_rejected"

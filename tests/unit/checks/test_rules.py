@@ -126,6 +126,7 @@ BAD: list[Case] = [
         r"\['OPTIONS'\]\['pool'\] is set",
     ),
     (catalogue.BAD_CODEC, {"codec_problem": "it forgets"}, "it forgets"),
+    (catalogue.BAD_HOOK, {"tenancy_problem": "is gone"}, "is gone"),
     (catalogue.NOT_ROUTED, {"routed_to": "replica"}, "tables to 'replica'"),
     (
         catalogue.ATOMIC_REQUESTS,
