@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,15 +13,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from saga_flow import Workflow, action, clock
+from saga_flow import SignalTimedOut, Workflow, action, clock
 from saga_flow.authoring.handle import Handle
+from saga_flow.engine.rehearsal import Recording
 from saga_flow.exceptions import DefiniteFailure, DefinitionError, HistoryMismatch
 from saga_flow.models import ActionRun
 from saga_flow.testing import (
     assert_replays,
     drain,
     fake_action,
+    fake_clock,
     isolated_registry,
+    recordings,
     run_workflow,
     send_signal,
 )
@@ -84,6 +88,31 @@ def test_what_has_come_for_a_wait_since_is_not_taken(half_way: Handle[str]) -> N
     assert_replays(Checkout, half_way)
 
     assert [signal.status for signal in half_way.signals()][-1] == "received"
+
+
+@pytest.mark.parametrize("arrives", ["a signal", "its time", "its timeout"])
+def test_code_behind_an_open_wait_does_not_run(arrives: str) -> None:
+    went_on = []
+
+    class Waiting(Workflow):
+        def handle(self) -> None:
+            if arrives == "its time":
+                self.sleep(timedelta(hours=1))
+            else:
+                with suppress(SignalTimedOut):
+                    self.signal("word", str).wait(timeout=timedelta(hours=1))
+            went_on.append(arrives)
+
+    with clock.fixed(clock.FakeClock(timezone.now())) as time:
+        run = Waiting.using(instance_id="story").run_sync()
+        if arrives == "a signal":
+            run.signal("word", "yes")
+        else:
+            time.advance(timedelta(hours=2))
+
+        assert_replays(Waiting, run)
+
+    assert went_on == []
 
 
 def test_code_that_asks_for_another_step_is_refused_at_its_ordinal(
@@ -211,6 +240,41 @@ def test_histories_of_earlier_builds_refuse_code_that_asks_otherwise(
     with pytest.raises(HistoryMismatch, match="asked for a timer") as e:
         assert_replays(Reordered, json.loads(file.read_text()))
     assert (e.value.sequence, e.value.recorded) == (2, "action 'recorded.fail'")
+
+
+def test_a_document_reads_as_its_run_does() -> None:
+    with fake_clock():
+        run = run_workflow(Everything, 1999, ends_well=True)
+    name = "recorded.everything"
+    document = json.loads("".join(run.export()))
+
+    told = recordings.of_document(document, name)
+    read = recordings.of_run(run.run_id, name)
+
+    assert (told.status, told.instance_id, told.run_number) == (
+        read.status,
+        read.instance_id,
+        read.run_number,
+    )
+    assert _codes(told) == _codes(read)
+
+
+def _codes(recording: Recording) -> list[object]:
+    """What of a recording code gets to see."""
+    facts = recording.facts
+    return [
+        json.loads(recording.arguments or ""),
+        [
+            (at, s.name, s.status, json.loads(s.result or "null"), s.fallback)
+            for at, s in facts.steps.items()
+        ],
+        [(at, s.name, s.status, s.delivery) for at, s in facts.markers.items()],
+        [(at, t.status) for at, t in facts.timers.items()],
+        [
+            (at, s.kind, s.key, json.loads(s.value or "null"))
+            for at, s in facts.side_effects.items()
+        ],
+    ]
 
 
 def test_a_document_that_is_no_export_is_refused() -> None:
