@@ -27,6 +27,8 @@ from saga_flow.authoring.members import CONTINUE, STOP
 from saga_flow.exceptions import ActionFailed, SignalTimedOut
 from saga_flow.models import ActionRun
 from saga_flow.states import ActionStatus
+from tests.zoo.actions import took_place as leave_row
+from tests.zoo.models import Effect as Row
 
 LONG = timedelta(hours=1)
 SHORT = timedelta(milliseconds=5)
@@ -44,11 +46,14 @@ class Effect:
     late: bool
     """Whether the step had its outcome recorded already: it must never be."""
 
+    whole: bool = False
+    """Whether it is a row that is committed with its outcome."""
+
 
 ledger: list[Effect] = []
 
 
-def took_place(what: str) -> None:
+def took_place(what: str, *, whole: bool = False) -> None:
     """Write into the ledger that the current body was called."""
     step = current_step()
     recorded = ActionRun.objects.filter(
@@ -63,6 +68,7 @@ def took_place(what: str) -> None:
             key=step.idempotency_key,
             attempt=step.attempt,
             late=not undo and recorded.exists(),
+            whole=whole,
         )
     )
 
@@ -89,6 +95,21 @@ def note(what: str) -> str:
     """Do *what*."""
     took_place(what)
     return f"{what} done"
+
+
+@action(name="specimen.enter", atomic=True)
+def enter(what: str) -> str:
+    """Do *what* by a row that is there once its outcome is."""
+    took_place(what, whole=True)
+    leave_row(what)
+    return f"{what} entered"
+
+
+@action(name="specimen.strike", atomic=True)
+def strike(what: str, result: str) -> None:
+    """Undo *what* by another such row."""
+    took_place(f"strike {what}", whole=True)
+    leave_row(f"strike {what}")
 
 
 @action(name="specimen.decline")
@@ -444,6 +465,53 @@ class Labelled(Workflow):
         self.summary("done")
 
 
+class Whole(Workflow):
+    """Steps that commit with their outcome, alone and in a row."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.whole"
+
+    def handle(self) -> str:
+        """Enter thrice, with another step between."""
+        self.action(enter, "one").run()
+        self.action(note, "between").run()
+        self.action(enter, "two").run()
+        return self.action(enter, "three").run()
+
+
+class WholeOfItsOwn(Workflow):
+    """A step with a job of its own that commits with its outcome."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.whole_of_its_own"
+
+    def handle(self) -> str:
+        """Enter elsewhere, and once more at the end."""
+        self.action(enter.using(dispatch=QUEUE), "one").run()
+        self.action(note, "between").run()
+        return self.action(enter.using(dispatch=QUEUE), "two").run()
+
+
+class WholeRolledBack(Workflow):
+    """Undos that commit with their outcome."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.whole_rolled_back"
+
+    def handle(self) -> None:
+        """Enter twice and fail."""
+        self.action(enter, "one").compensate_with(strike, "one", RESULT).run()
+        two = self.action(enter.using(dispatch=QUEUE), "two")
+        two.compensate_with(strike, "two", RESULT).run()
+        self.action(decline, "last").run()
+
+
 class OfItsOwn(Workflow):
     """A step with a job of its own between two that have none."""
 
@@ -648,6 +716,9 @@ ALL = (
     Specimen(
         name="of_its_own_compensated", flow=OfItsOwnLater, moves=(ask("compensate"),)
     ),
+    Specimen(name="whole", flow=Whole),
+    Specimen(name="whole_of_its_own", flow=WholeOfItsOwn),
+    Specimen(name="whole_rolled_back", flow=WholeRolledBack),
     Specimen(name="cancelled", flow=Approved, moves=(ask("cancel"),)),
     Specimen(name="compensated", flow=Approved, moves=(ask("compensate"),)),
     Specimen(name="terminated", flow=Approved, moves=(ask("terminate"),)),
@@ -658,6 +729,12 @@ ALL = (
         moves=(later(2 * LONG),),
     ),
 )
+
+
+def rows_of(instance_id: str) -> list[str]:
+    """The rows that the bodies of one run left, in order."""
+    rows = Row.objects.filter(instance_id=instance_id).order_by("pk")
+    return list(rows.values_list("name", flat=True))
 
 
 def effects_of(instance_id: str) -> list[Effect]:

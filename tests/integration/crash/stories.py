@@ -70,6 +70,11 @@ def calls(effects: Iterable[Effect]) -> Counter[str]:
     return Counter(_body(effect) for effect in effects)
 
 
+def whole(effects: Iterable[Effect]) -> frozenset[str]:
+    """Bodies that the database itself may have undone, to be called again."""
+    return frozenset(_body(effect) for effect in effects if effect.whole)
+
+
 def order(effects: Iterable[Effect]) -> list[str]:
     """In which order bodies were called, tries of one of them taken together."""
     return [body for body, _ in groupby(_body(effect) for effect in effects)]
