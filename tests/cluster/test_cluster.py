@@ -21,6 +21,7 @@ from tests.zoo.workflows import (
     Asking,
     Gated,
     GatedElsewhere,
+    GatedWhole,
     Napping,
     RolledBack,
     Straight,
@@ -97,6 +98,24 @@ def test_a_worker_killed_in_mid_step_is_followed_by_another(tmp_path: Path) -> N
     assert row.status == FlowStatus.COMPLETED
     step = ActionRun.objects.get(run=run.run_id, sequence=1)
     assert (step.attempt, step.lost_attempts) == (2, 1)
+    assert harness.effects("gated") == [("before", 1), ("gate", 2), ("after", 1)]
+    assert Worker.objects.get(pid=victim).status == WorkerStatus.LOST
+
+
+def test_what_a_killed_worker_wrote_in_an_atomic_step_is_there_once(
+    tmp_path: Path,
+) -> None:
+    with harness.running(tmp_path) as cluster:
+        run = GatedWhole.using(instance_id="gated").start("gate")
+        victim = harness.await_held(cluster, "gate")
+        os.kill(victim, signal.SIGKILL)
+        gate.release(tmp_path, "gate")
+
+        row = harness.await_status(cluster, run.run_id)
+    assert row.status == FlowStatus.COMPLETED
+    step = ActionRun.objects.get(run=run.run_id, sequence=1)
+    assert (step.attempt, step.lost_attempts, step.in_doubt) == (2, 1, False)
+    # what the first attempt had written went with its transaction
     assert harness.effects("gated") == [("before", 1), ("gate", 2), ("after", 1)]
     assert Worker.objects.get(pid=victim).status == WorkerStatus.LOST
 

@@ -40,6 +40,14 @@ def hold(name: str) -> str:
     return name
 
 
+@action(name="zoo.hold_whole", atomic=True)
+def hold_whole(name: str) -> str:
+    """Do something that is there with its outcome, then come to the gate *name*."""
+    took_place(name)
+    gate.hold(name)
+    return name
+
+
 @action(name="zoo.take_back")
 def take_back(name: str) -> None:
     """Undo *name*."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from saga_flow import QUEUE, Workflow
-from tests.zoo.actions import decline, hold, note, take_back, take_back_at_gate
+from tests.zoo.actions import (
+    decline,
+    hold,
+    hold_whole,
+    note,
+    take_back,
+    take_back_at_gate,
+)
 
 
 class Straight(Workflow):
@@ -35,6 +42,22 @@ class Gated(Workflow):
         """Note, stay at the gate, note."""
         self.action(note, "before").run()
         self.action(hold, gate).run()
+        self.action(note, "after").run()
+        return gate
+
+
+class GatedWhole(Workflow):
+    """An atomic step that a gate holds after its effect, between two plain ones."""
+
+    class Meta:
+        """Its name."""
+
+        name = "zoo.gated_whole"
+
+    def handle(self, gate: str) -> str:
+        """Note, stay at the gate in a transaction, note."""
+        self.action(note, "before").run()
+        self.action(hold_whole, gate).run()
         self.action(note, "after").run()
         return gate
 
