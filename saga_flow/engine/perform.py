@@ -213,7 +213,7 @@ def _given_back(
     return _outcome(
         attempt,
         ActionStatus.PENDING,
-        error=failure.to_json(),
+        error=_sealed(failure),
         message=bounded(failure.message, _MESSAGE_BYTES),
         available_at=attempt.now(),
         started_at=started,
