@@ -74,6 +74,15 @@ class Settings:
     MAX_PENDING_SIGNALS: int = 1000
     """How many deliveries a run may hold unread."""
 
+    MAX_OPERATIONS: int = 50_000
+    """How many operations may be recorded of one run."""
+
+    MAX_TAGS: int = 100
+    """How many labels a run may have."""
+
+    MAX_MEMO_BYTES: int = 256 * 1024
+    """Largest memo of a run, in bytes of JSON."""
+
     JOURNAL_REUSED_SIDE_EFFECTS: bool = False
     """Write a journal line each time that a recorded value is handed back."""
 
@@ -121,6 +130,9 @@ _LEAST: Final[Mapping[str, Any]] = {
     "UNDO_ATTEMPTS": 1,
     "MAX_PAYLOAD_BYTES": 0,
     "MAX_PENDING_SIGNALS": 0,
+    "MAX_OPERATIONS": 0,
+    "MAX_TAGS": 0,
+    "MAX_MEMO_BYTES": 0,
 }
 """The least that an option takes."""
 

@@ -50,6 +50,9 @@ compensation_failed = Signal()
 signal_received = Signal()
 signal_consumed = Signal()
 signal_timed_out = Signal()
+limit_near = Signal()
+"""A run has come to 80 % of a structural limit."""
+
 outcome_rejected = Signal()
 """A late outcome was refused: its effect may stand, and nobody records it."""
 
@@ -79,6 +82,7 @@ SIGNALS: Final[Mapping[str, Signal]] = {
     "signal.received": signal_received,
     "signal.consumed": signal_consumed,
     "signal.timed_out": signal_timed_out,
+    "limit.near": limit_near,
 }
 _DISTINCT: Final = tuple(dict.fromkeys(SIGNALS.values()))
 

@@ -21,6 +21,7 @@ Every error that Saga Flow raises::
     │   ├── RollbackNotPlannable
     │   └── CommandConflict
     ├── ConflictError             a guarded write found the row moved on
+    ├── LimitExceeded             a run would grow over a structural limit
     ├── HistoryMismatch           recorded history and code disagree
     ├── DefiniteFailure           stored facts that nothing can mend
     ├── RunNotFound  RunNotCommitted  ObservationTimeout
@@ -214,6 +215,18 @@ class ConflictError(SagaFlowError):
         told = f" It is {status}" if status else ""
         wish = f"; wanted: {wanted}." if wanted else "."
         super().__init__(f"Run {run_id} was not changed: {reason}.{told}{wish}")
+
+
+class LimitExceeded(SagaFlowError):
+    """A run would grow over a structural limit; nothing of the excess is written."""
+
+    def __init__(self, *, what: str, limit: str, value: int, count: int) -> None:
+        self.limit, self.value, self.count = limit, value, count
+        super().__init__(
+            f"{what} would come to {count:,}; the limit is {value:,} "
+            f"(SAGA_FLOW[{limit!r}]). Split the work into several runs, or raise the "
+            "limit; 0 switches it off."
+        )
 
 
 class HistoryMismatch(SagaFlowError):

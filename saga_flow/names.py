@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from saga_flow.exceptions import InvalidName, WrongArguments
@@ -52,17 +52,27 @@ def line(value: object, *, what: str, limit: int = MAX_NAME) -> str:
 
 def tags(value: object, *, what: str = "tags") -> dict[str, str]:
     """Return *value* as tags: keys are identifiers, values lines of text."""
+    return {
+        key: line(text, what=f"{what}[{key!r}]") for key, text in _keyed(value, what)
+    }
+
+
+def changed_tags(value: object, *, what: str = "tags") -> dict[str, str | None]:
+    """Return *value* as changes of tags: a value of None takes a tag away."""
+    return {
+        key: None if text is None else line(text, what=f"{what}[{key!r}]")
+        for key, text in _keyed(value, what)
+    }
+
+
+def _keyed(value: object, what: str) -> Iterator[tuple[str, object]]:
     if not isinstance(value, Mapping):
         raise WrongArguments(
             f"{what} is of type {type(value).__name__}; it takes a dict such as "
             '{"channel": "web"}.'
         )
-    return {
-        identifier(key, what=f"a key of {what}", limit=MAX_TAG_KEY): line(
-            text, what=f"{what}[{key!r}]"
-        )
-        for key, text in value.items()
-    }
+    for key, text in value.items():
+        yield identifier(key, what=f"a key of {what}", limit=MAX_TAG_KEY), text
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

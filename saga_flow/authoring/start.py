@@ -17,7 +17,7 @@ from typing import (
     cast,
 )
 
-from saga_flow import conf, registry, tenancy
+from saga_flow import conf, registry, structural, tenancy
 from saga_flow.authoring import metadata, ports
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import duration
@@ -31,7 +31,6 @@ from saga_flow.names import (
     MAX_VERSION,
     identifier,
     line,
-    tags,
 )
 from saga_flow.records import Answer, Duplicate, Request, StartOrder
 from saga_flow.registry import WorkflowDefinition
@@ -47,7 +46,9 @@ class StartOptions(TypedDict, total=False):
     instance_id: str
     """1 to 191 letters, digits and ``. _ : -``; made up when absent."""
 
-    tags: Mapping[str, str]
+    tags: Mapping[str, str | None]
+    """Over those of the workflow; None takes one away."""
+
     memo: Mapping[str, Any]
     subject: object
     """A saved model instance: its label and key become the business key."""
@@ -148,6 +149,7 @@ class Start(Generic[P, Rc_co]):
         handle = definition.cls.handle
         arguments = bind(handle, args, kwargs, what=what, skip_self=True)
         text = encode_arguments(arguments, limit=conf.get().MAX_PAYLOAD_BYTES)
+        structural.note_size(text, what=f"arguments of {what}")
         # Made once, and thrown away: an engine call in __init__ shows here, before
         # there is a run that could never be driven.
         definition.cls()
@@ -180,7 +182,7 @@ def _order(definition: WorkflowDefinition, options: StartOptions) -> StartOrder:
         version=options.get("version", definition.version),
         queue=options.get("queue", definition.queue),
         expires_in=_expires_in(definition, options),
-        tags={**definition.tags, **tags(options.get("tags", {}))},
+        tags=metadata.labels(definition.tags, options.get("tags", {})),
         memo=metadata.memo_text(options.get("memo", {})),
         business_key=_business_key(options),
         instance_id=options.get("instance_id", ""),

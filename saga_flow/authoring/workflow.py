@@ -248,13 +248,17 @@ class Workflow:
         number = engine.side_effect(SideEffectKind.RANDOM, "", _CHANCE.random, float)
         return cast(float, number)
 
-    def tag(self, key: str, value: str, /) -> None:
-        """Set a searchable label of the run."""
-        [(key, value)] = names.tags({key: value}, what="tag()").items()
+    def tag(self, key: str, value: str | None, /) -> None:
+        """Set a searchable label of the run; None takes it away."""
+        [(key, value)] = names.changed_tags({key: value}, what="tag()").items()
         self._engine("tag()").tag(key, value)
 
     def memo(self, **values: Any) -> None:
-        """Keep facts for people to see with the run. Raises Unserialisable."""
+        """
+        Keep facts for people to see with the run; None takes one away.
+
+        Raises Unserialisable.
+        """
         self._engine("memo()").memo(metadata.memo(values))
 
     def summary(self, text: str, /) -> None:

@@ -109,8 +109,9 @@ def _try(command: Command, run: Snapshot, how: _Act) -> Answer | Refused:
         return _nothing_to_do(command, run)
     except RollbackNotPlannable as error:
         return _refuse(command, run, "rejected_not_plannable", str(error))
-    except TooManyPending:
-        return _refuse(command, run, "rejected_structural_limit", _too_many(run))
+    except TooManyPending as error:
+        answer = _refuse(command, run, "rejected_structural_limit", _too_many(run))
+        return _limited(answer, "MAX_PENDING_SIGNALS", error.count)
     return answers.accepted(command, run, outcome or command.outcome)
 
 
@@ -170,6 +171,13 @@ def _closed(run: Snapshot, wanted: str) -> tuple[str, str]:
         f"Run {run.run_id} of {run.instance_id!r} is {run.status.value} ({state}), so "
         f"it can't be {wanted}."
     )
+
+
+def _limited(answer: Answer, limit: str, count: int) -> Answer:
+    """The refusal with the limit that it hit, its value and the count that it met."""
+    value = getattr(conf.get(), limit)
+    met = {"limit": limit, "value": value, "count": count}
+    return replace(answer, details={**answer.details, **met})
 
 
 def _too_many(run: Snapshot) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from uuid import UUID
 
-from saga_flow import conf
+from saga_flow import conf, structural
 from saga_flow.names import suggestion
 from saga_flow.store import history
 
@@ -24,7 +24,8 @@ def unknown_signal(run: UUID, name: str) -> str | None:
 def payload_problem(name: str, payload: str) -> tuple[str, str] | None:
     """What is wrong with an encoded payload, as outcome and message."""
     limit, size = conf.get().MAX_PAYLOAD_BYTES, len(payload.encode())
-    if size <= limit:
+    if not structural.is_over(size, limit):
+        structural.note_size(payload, what=f"payload of signal {name!r}")
         return None
     return "rejected_structural_limit", (
         f"The payload of signal {name!r} takes {size:,} bytes as JSON; the limit is "

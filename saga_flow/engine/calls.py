@@ -6,15 +6,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from saga_flow import conf
 from saga_flow.engine import blocks, steps, values, waits
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.staying import Stay
 from saga_flow.engine.watching import Watch, engine_call
 from saga_flow.records import BlockCall, RunInfo, SignalCall, StepCall
-from saga_flow.serialization import codec
 from saga_flow.states import SideEffectKind
-from saga_flow.store import history
 
 
 class Calls:
@@ -61,21 +58,12 @@ class Calls:
         return waits.interrupt(self._pass, reason, annotation)
 
     @engine_call
-    def tag(self, key: str, value: str, /) -> None:
-        self._pass.still_going()
-        if not self._pass.replaying:
-            self._pass.pending.tags[key] = value
+    def tag(self, key: str, value: str | None, /) -> None:
+        values.tag(self._pass, key, value)
 
     @engine_call
-    def memo(self, values: dict[str, Any], /) -> None:
-        self._pass.still_going()
-        if self._pass.replaying:
-            return
-        stored = self._pass.pending.memo or history.memo(self._pass.claim.run)
-        merged = {**self._pass.decoded(stored, Any, "memo"), **values}
-        self._pass.pending.memo = codec.encode(
-            merged, what="memo", limit=conf.get().MAX_PAYLOAD_BYTES
-        )
+    def memo(self, said: dict[str, Any], /) -> None:
+        values.memo(self._pass, said)
 
     @engine_call
     def summary(self, text: str, /) -> None:

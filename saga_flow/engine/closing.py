@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from saga_flow import conf, tenancy
+from saga_flow import conf, structural, tenancy
 from saga_flow.engine import planning
 from saga_flow.engine.passes import Pass
 from saga_flow.exceptions import (
     ActionExpired,
     ActionFailed,
+    LimitExceeded,
     PayloadTooLarge,
     ResultNotSerializable,
     RollbackNotPlannable,
@@ -31,6 +32,8 @@ SUMMARY_BYTES: Final = 1024
 def error_text(error: BaseException, *, category: str = "application") -> str:
     """A run's error as it is stored: what was thrown, and which step it was."""
     failure = failure_of(error)
+    if isinstance(error, LimitExceeded | PayloadTooLarge):
+        category = "structural_limit"
     data: dict[str, Any] = {
         "category": category,
         "type": failure.type,
@@ -82,6 +85,7 @@ def complete(pass_: Pass, value: Any) -> bool:
         )
     except (Unserialisable, PayloadTooLarge) as error:
         return fail(pass_, ResultNotSerializable(str(error)))
+    structural.note_size(result, what=f"result of {claim.workflow_name}")
     passes.complete(claim, pass_.pending.gathered(), result, pass_.ordinal)
     return False
 

@@ -20,6 +20,7 @@ from saga_flow.engine.unwinding import (
     Returned,
     SliceOver,
     Suspended,
+    TooLarge,
 )
 from saga_flow.exceptions import CodecFailed, DefiniteFailure
 from saga_flow.records import Claim, Gathered
@@ -45,6 +46,12 @@ def commit(pass_: Pass, left: BaseException) -> Next:
 
 def _returned(pass_: Pass, left: Any) -> Next:
     return _guarded(pass_, lambda: closing.complete(pass_, left.value))
+
+
+def _too_large(pass_: Pass, left: Any) -> Next:
+    # members of a block may have taken ordinals that nothing records
+    pass_.ordinal = pass_.position + new_ordinals(pass_.pending.gathered())
+    return _guarded(pass_, lambda: closing.fail(pass_, left.error))
 
 
 def _slice_over(pass_: Pass, _left: Any) -> Next:
@@ -187,6 +194,7 @@ _ENDS: Final[Mapping[type[BaseException], Callable[[Pass, Any], Next]]] = {
     Returned: _returned,
     Suspended: _suspend,
     SliceOver: _slice_over,
+    TooLarge: _too_large,
     Paused: _paused,
     Mismatched: lambda pass_, left: _mismatched(pass_, left.error),
     Outdone: lambda pass_, _left: _outdone(pass_),

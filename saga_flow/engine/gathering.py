@@ -31,7 +31,7 @@ class Gathering:
     markers: list[NewMarker] = field(default_factory=list)
     steps: list[NewStep] = field(default_factory=list)
     losers: list[Losers] = field(default_factory=list)
-    tags: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str | None] = field(default_factory=dict)
     memo: str | None = None
     summary: str | None = None
     lines: list[Line] = field(default_factory=list)
@@ -73,7 +73,12 @@ def without_waits(gathered: Gathered) -> Gathered:
     """
     What holds whatever arrives meanwhile.
 
-    All but new wait-markers, timers and queued steps, which only a suspension writes.
+    All but new wait-markers, timers and queued steps, which only a suspension writes,
+    and what is told of their ordinals.
     """
+    gone = {marker.sequence for marker in gathered.markers}
+    gone |= {step.sequence for step in gathered.steps}
+    gone |= {timer.sequence for timer in gathered.timers if not timer.fired}
+    lines = tuple(line for line in gathered.lines if line.step not in gone)
     timers = tuple(timer for timer in gathered.timers if timer.fired)
-    return replace(gathered, markers=(), timers=timers, steps=())
+    return replace(gathered, markers=(), timers=timers, steps=(), lines=lines)

@@ -8,18 +8,31 @@ The pass hands out ordinals, gathers what it decides and commits it with each st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from django.db import DatabaseError
 
-from saga_flow import clock, conf, holdings, tenancy
+from saga_flow import clock, conf, holdings, structural, tenancy
 from saga_flow.engine import contract, recovery
 from saga_flow.engine.gathering import Gathering
-from saga_flow.engine.unwinding import Broken, Mismatched, Outdone, SliceOver, Unwind
-from saga_flow.exceptions import CodecFailed, DefiniteFailure, PayloadNotDecodable
-from saga_flow.records import Claim, Facts, Gathered, RunInfo
+from saga_flow.engine.unwinding import (
+    Broken,
+    Mismatched,
+    Outdone,
+    SliceOver,
+    TooLarge,
+    Unwind,
+)
+from saga_flow.exceptions import (
+    CodecFailed,
+    DefiniteFailure,
+    LimitExceeded,
+    PayloadNotDecodable,
+)
+from saga_flow.records import Claim, Facts, Gathered, Line, RunInfo
 from saga_flow.serialization import codec
 from saga_flow.serialization.sealing import unseal
 from saga_flow.store.transaction import Refused, in_test_case
@@ -57,6 +70,9 @@ class Pass:
         """The pass counter as this pass knows it."""
 
         self.pending = Gathering()
+        self.tags: set[str] | None = None
+        """Keys of the run's labels, once they have been asked for."""
+
         self.unwinding: Unwind | None = None
         self.said: str | None = None
         """What ``handle()`` last said about itself."""
@@ -79,7 +95,9 @@ class Pass:
             run_number=claim.run_number,
             version=claim.workflow_version,
             history_size=self.ordinal,
-            should_continue_as_new=False,
+            should_continue_as_new=structural.is_near(
+                self.ordinal, conf.get().MAX_OPERATIONS
+            ),
             tenancy_context=tenancy.context(kept),
         )
 
@@ -107,10 +125,13 @@ class Pass:
         """
         Hand out the next ordinal, with what is recorded there if anything is.
 
-        Something of another kind there ends the pass as a mismatch.
+        Something of another kind there ends the pass as a mismatch, and one operation
+        too many ends the run.
         """
         self.still_going()
         ordinal = self.ordinal
+        if ordinal >= len(self.recorded):
+            grow(self, "MAX_OPERATIONS", ordinal, ordinal + 1, "The operations")
         self.ordinal += 1
         recorded = self.recorded.get(ordinal)
         if recorded is None:
@@ -188,3 +209,20 @@ class Pass:
         self.pending = Gathering()
         if position is not None:
             self.position = position
+
+
+def grow(pass_: Pass, limit: str, before: int, after: int, what: str) -> None:
+    """
+    Hold what a run has more of against a structural limit.
+
+    Coming near it leaves a line in the journal; going over it ends the run.
+    """
+    whose = f"{what} of run {pass_.claim.run}"
+    try:
+        near = structural.check(limit, before, after, what=whose)
+    except LimitExceeded as error:
+        raise pass_.leave(TooLarge(error)) from error
+    if near:
+        told = json.dumps({"limit": limit, "count": after})
+        line = Line(type="limit.near", step=pass_.ordinal, data=told)
+        pass_.pending.lines.append(line)

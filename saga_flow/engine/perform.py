@@ -12,7 +12,7 @@ from random import Random  # noqa: TID251 - spreads retries, decides nothing
 from typing import Any, Final
 from uuid import UUID
 
-from saga_flow import conf, holdings, registry, tenancy
+from saga_flow import conf, holdings, registry, structural, tenancy
 from saga_flow.current import StepContext, executing
 from saga_flow.engine import planning, recovery, retry, together
 from saga_flow.engine.unperformed import (
@@ -162,7 +162,8 @@ def _stored(value: object, name: str, attempt: Attempt) -> str:
     try:
         # sealed here and not by the store: once the effect has taken place, a result
         # that the codec can't take must not make another worker repeat it
-        return seal(codec.encode(value, what=what, limit=limit))
+        text = codec.encode(value, what=what, limit=limit)
+        return seal(structural.note_size(text, what=what))
     except (Unserialisable, PayloadTooLarge, CodecRefused) as error:
         effect = "stands" if attempt.bond is None else "was rolled back"
         raise ResultNotSerializable(

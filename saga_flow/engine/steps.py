@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from saga_flow import clock
+from saga_flow import clock, structural
 from saga_flow.engine import perform, together, unperformed
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.unwinding import Outdone, Suspended
@@ -134,6 +134,7 @@ def deadline_of(pass_: Pass, call: StepCall) -> datetime | None:
 def _begin(pass_: Pass, ordinal: int, call: StepCall) -> Any:
     """The frontier: record the step as running, with the outcome in hand."""
     pass_.check_right()
+    structural.note_size(call.arguments, what=f"arguments of action {call.name}")
     expires_at = deadline_of(pass_, call)
     if call.rule.dispatch is Dispatch.QUEUE:
         new = NewStep(

@@ -52,6 +52,14 @@ class Mismatched(Unwind):
         super().__init__(str(error))
 
 
+class TooLarge(Unwind):
+    """The run would grow over a structural limit; it fails, whoever catches that."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
 class Outdone(Unwind):
     """A commit of this pass was refused: it ends, and starts nothing more."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from saga_flow import conf, tenancy
-from saga_flow.engine.passes import Pass
+from saga_flow import conf, structural, tenancy
+from saga_flow.engine.passes import Pass, grow
 from saga_flow.engine.unwinding import Broken, Outdone
 from saga_flow.exceptions import TenancyFailed
 from saga_flow.records import Line, NewSideEffect, SideEffectFacts
@@ -42,7 +42,7 @@ def side_effect(
         return pass_.decoded(recorded.value or "null", annotation, what)
     if kind is SideEffectKind.SIDE_EFFECT and history.is_unwanted(pass_.claim.run):
         raise pass_.leave(Outdone())
-    text = _made(pass_, kind, factory, what)
+    text = structural.note_size(_made(pass_, kind, factory, what), what=what)
     pass_.pending.side_effects.append(
         NewSideEffect(sequence=ordinal, kind=kind, key=key, value=text)
     )
@@ -64,6 +64,36 @@ def _made(
             return codec.encode(factory(), what=what, limit=limit)
     except TenancyFailed as error:
         raise pass_.leave(Broken(error)) from error
+
+
+def tag(pass_: Pass, key: str, value: str | None) -> None:
+    """Set a label of the run, or take it away; what was decided before stays so."""
+    pass_.still_going()
+    if pass_.replaying:
+        return
+    if pass_.tags is None:
+        pass_.tags = set(history.tags(pass_.claim.run))
+    before = len(pass_.tags)
+    if value is None:
+        pass_.tags.discard(key)
+    elif key not in pass_.tags:
+        grow(pass_, "MAX_TAGS", before, before + 1, "The tags")
+        pass_.tags.add(key)
+    pass_.pending.tags[key] = value
+
+
+def memo(pass_: Pass, said: Mapping[str, Any]) -> None:
+    """Merge *said* into the memo; None takes a fact away."""
+    pass_.still_going()
+    if pass_.replaying:
+        return
+    stored = pass_.pending.memo or history.memo(pass_.claim.run)
+    before = pass_.decoded(stored, Any, "memo")
+    merged = {k: v for k, v in {**before, **said}.items() if v is not None}
+    text = codec.encode(merged, what="memo", limit=0)
+    size = len(codec.encode(before, what="memo", limit=0))
+    grow(pass_, "MAX_MEMO_BYTES", size, len(text), "The bytes of the memo")
+    pass_.pending.memo = text
 
 
 def _key(key: str) -> str:

@@ -153,7 +153,9 @@ class Gathered:
     """Steps that jobs of their own perform."""
 
     losers: tuple[Losers, ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    """Labels by key; None takes one away."""
+
     memo: str | None = None
     summary: str | None = None
     lines: tuple[Line, ...] = ()

@@ -100,7 +100,7 @@ def encode_arguments(
     if text is None:
         allowed = Allowed(models=allow_models, result=allow_result)
         text = codec.node_text(_nodes(arguments, allowed), what=what)
-    if len(text) > limit:
+    if 0 < limit < len(text):
         what = f"{what} (the largest is {_largest(arguments, allow_models)!r})"
     return codec.within(text, what=what, limit=limit)
 

@@ -116,7 +116,7 @@ def node_text(node: object, *, what: str) -> str:
 
 
 def within(text: str, *, what: str, limit: int) -> str:
-    """Return JSON *text* if it takes at most *limit* bytes."""
-    if len(text) > limit:  # the text is ASCII, so a character is a byte
+    """Return JSON *text* if it takes at most *limit* bytes; 0 allows any size."""
+    if 0 < limit < len(text):  # the text is ASCII, so a character is a byte
         raise PayloadTooLarge(path=what, size=len(text), limit=limit)
     return text

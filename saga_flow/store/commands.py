@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from saga_flow import structural
 from saga_flow.models import ActionRun, FlowRun, FlowSignal, SideEffect
 from saga_flow.records import Line, Snapshot, Wake, Wanted
 from saga_flow.serialization.bounded import bounded
@@ -42,6 +43,10 @@ _SUSPENDED: Final = frozenset({FlowStatus.RUNNING, FlowStatus.WAITING})
 
 class TooManyPending(Exception):
     """The run holds as many unread deliveries as it may."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(count)
 
 
 def actor(command: Command) -> str:
@@ -257,11 +262,8 @@ def signal(command: Command, run: Snapshot, name: str, limit: int) -> None:
     now = dialect.now()
 
     def then() -> Sequence[Line]:
-        unread = FlowSignal.objects.using(dialect.alias()).filter(
-            run_id=run.run_id, status=SignalStatus.RECEIVED
-        )
-        if unread.count() >= limit:
-            raise TooManyPending
+        if limit:
+            _check_room(run.run_id, limit)
         run_statement(
             run.run_id,
             Insert(
@@ -298,6 +300,19 @@ def signal(command: Command, run: Snapshot, name: str, limit: int) -> None:
     )
     wakes = () if run.status is FlowStatus.INTERRUPTED else (_drive(run),)
     _write(command, run, update, then, wakes)
+
+
+def _check_room(run: UUID, limit: int) -> None:
+    """Raise TooManyPending unless *run* may hold one more delivery unread."""
+    unread = FlowSignal.objects.using(dialect.alias()).filter(
+        run_id=run, status=SignalStatus.RECEIVED
+    )
+    count = unread.count()
+    if structural.is_over(count + 1, limit):
+        raise TooManyPending(count)
+    if structural.comes_near(count, count + 1, limit):
+        what = f"The unread signals of run {run}"
+        structural.warn("MAX_PENDING_SIGNALS", count + 1, limit, what=what)
 
 
 def repair(command: Command, run: Snapshot) -> None:

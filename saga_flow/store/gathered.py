@@ -194,7 +194,7 @@ def statements_of(claim: Claim, gathered: Gathered) -> list[Statement]:
     for losers in gathered.losers:
         found.extend(blocks.leave(claim.run, losers))
     for key, value in gathered.tags.items():
-        found.extend(tag(claim.run, key, value))
+        found.extend(_tag(claim.run, key, value))
     return found
 
 
@@ -303,6 +303,14 @@ def tag(run: UUID, key: str, value: str) -> tuple[Statement, ...]:
             where={"run_id": run, "key": key},
             must=False,
         ),
+    )
+
+
+def _tag(run: UUID, key: str, value: str | None) -> tuple[Statement, ...]:
+    if value is not None:
+        return tag(run, key, value)
+    return (
+        Update(model=FlowTag, sets={}, where={"run_id": run, "key": key}, must=False),
     )
 
 

@@ -15,6 +15,7 @@ from saga_flow.models import (
     FlowChild,
     FlowRun,
     FlowSignal,
+    FlowTag,
     FlowTimer,
     SideEffect,
 )
@@ -180,6 +181,12 @@ def memo(run: UUID) -> str:
     """The memo of *run*, as stored."""
     runs = FlowRun.objects.using(dialect.alias())
     return runs.values_list("memo", flat=True).get(pk=run)
+
+
+def tags(run: UUID) -> list[str]:
+    """The keys of the labels of *run*."""
+    rows = FlowTag.objects.using(dialect.alias()).filter(run_id=run)
+    return list(rows.values_list("key", flat=True))
 
 
 def holds(run: UUID) -> int:

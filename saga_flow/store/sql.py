@@ -87,7 +87,11 @@ class RunUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """An UPDATE by key; *must* says that missing a row loses the claim."""
+    """
+    An UPDATE by key; without *sets* the row is deleted.
+
+    *must* says that missing a row loses the claim.
+    """
 
     model: type[models.Model]
     sets: Mapping[str, Any]
@@ -266,7 +270,8 @@ def _update_text(vendor: str, table: str, sets: Shape, where: Shape) -> str:
         f"{quoted(column, vendor)} {_matches(mark)}"
         for column, mark in zip(*where, strict=True)
     )
-    return f"UPDATE {table} SET {assigned} WHERE {matched}"
+    what = f"UPDATE {table} SET {assigned}" if assigned else f"DELETE FROM {table}"
+    return f"{what} WHERE {matched}"
 
 
 def _matches(mark: Mark) -> str:
@@ -363,9 +368,11 @@ def _update_part(model: type[models.Model], sets: Shape, where: Shape) -> str:
         f"t.{column} = {mark if isinstance(mark, str) else f'run.{mark.column}'}"
         for column, mark in zip(*where, strict=True)
     )
-    return (
-        f"UPDATE {TABLES[model]} t SET {assigned} FROM run WHERE {matched} RETURNING 1"
-    )
+    table = f"{TABLES[model]} t"
+    what = f"UPDATE {table} SET {assigned} FROM run"
+    if not assigned:
+        what = f"DELETE FROM {table} USING run"
+    return f"{what} WHERE {matched} RETURNING 1"
 
 
 @lru_cache(maxsize=512)

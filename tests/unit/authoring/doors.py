@@ -72,7 +72,7 @@ class FakePass:
     def interrupt(self, reason: str, annotation: Any, /) -> Any:
         return self._answer("interrupt", reason, annotation)
 
-    def tag(self, key: str, value: str, /) -> None:
+    def tag(self, key: str, value: str | None, /) -> None:
         self._answer("tag", key, value)
 
     def memo(self, values: dict[str, Any], /) -> None:
