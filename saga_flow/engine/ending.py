@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 from uuid import UUID
 
-from saga_flow.engine import closing, planning
+from saga_flow.engine import closing, planning, unperformed
 from saga_flow.exceptions import RollbackNotPlannable, RunExpired
 from saga_flow.records import Snapshot
-from saga_flow.states import FlowStatus
-from saga_flow.store import commands, guards, history, journal, rollback
+from saga_flow.states import ACTION_TRANSITIONS, ActionStatus, FlowStatus, sources_of
+from saga_flow.store import commands, guards, history, journal, outcomes, rollback
 from saga_flow.store.command_rows import Command
 from saga_flow.store.dialect import Sql
 from saga_flow.store.rollback import Ending
 from saga_flow.store.transaction import Refused
 
 logger = logging.getLogger("saga_flow.engine")
+
+EXPIRES: Final = sources_of(ActionStatus.EXPIRED, ACTION_TRANSITIONS)
 
 
 def expire(run: UUID) -> FlowStatus | None:
@@ -61,6 +64,16 @@ def expire(run: UUID) -> FlowStatus | None:
         )
     except Refused:
         return None
+
+
+def expire_step(overdue: tuple[UUID, int]) -> bool:
+    """Row 29: end the step of a run at an ordinal as expired; False: it ended."""
+    run, sequence = overdue
+    step, known = history.step(run, sequence), history.identity(run)
+    if known is None or step.status not in EXPIRES:
+        return False
+    held = unperformed.expired_step(step)
+    return outcomes.expire(run, held, planning.planner(known.tenancy))
 
 
 def compensate(command: Command, run: Snapshot) -> None:

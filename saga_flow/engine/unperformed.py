@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from saga_flow.engine import retry
-from saga_flow.records import LostWorker, Outcome, StepRule, Try
+from saga_flow.records import LostWorker, Outcome, StepFacts, StepRule, Try
 from saga_flow.serialization.failures import failure_of
 from saga_flow.states import ActionStatus
+from saga_flow.store.options import load_rule
 
 
 class WorkerLost(Exception):
@@ -47,6 +49,26 @@ def expired_outcome(step: Try, expires_at: datetime | None) -> Outcome:
         # the body of a worker that died has begun, and nobody knows how far it came
         in_doubt=step.status is ActionStatus.RUNNING,
         before=step.status,
+    )
+
+
+def expired_step(step: StepFacts) -> Outcome:
+    """The same of a step as it is recorded, whoever was to try it or is in it."""
+    last = Try(
+        sequence=step.sequence,
+        name=step.name,
+        status=step.status,
+        attempt=step.attempt,
+        lost_attempts=step.lost_attempts,
+        token=step.token,
+    )
+    return replace(
+        expired_outcome(last, step.expires_at),
+        has_undo=bool(step.undo_name),
+        queued=step.queued,
+        optional=step.optional,
+        block=step.block,
+        member=load_rule(step.options).member,
     )
 
 

@@ -248,6 +248,7 @@ def _claimable(run: UUID, sequence: int) -> models.QuerySet[ActionRun]:
         ActionRun.objects.using(dialect.alias())
         # a block that was decided without it starts no further attempt
         .filter(run_id=run, sequence=sequence, queued=True, closed_by__isnull=True)
+        .filter(models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=now))
         .filter(
             models.Q(status=ActionStatus.PENDING, available_at__lte=now)
             | (models.Q(status=ActionStatus.RUNNING) & free)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -67,6 +69,7 @@ def _record(
     *,
     here: bool,
     where: Sql = guards.IS_OPEN,
+    sets: Mapping[str, Any] = MappingProxyType({}),
 ) -> bool:
     now, at_once = dialect.now(), held.member is None and _settles(held)
     woken = literal(_WOKEN if at_once else {FlowStatus.CANCELLING})
@@ -82,6 +85,7 @@ def _record(
                 "history_seq": journal.plus(1),
                 "inbox": Sql("inbox + 1"),
                 "updated_at": dialect.forward("updated_at"),
+                **sets,
             },
         )
         apply(update, [outcome_update(run, held), *failed_attempt(run, held)])
@@ -99,6 +103,33 @@ def _record(
         if is_free and status in _WOKEN and not here:
             outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=queue))
     return True
+
+
+def expire(run: UUID, held: Outcome, plan_one: PlanOne) -> bool:
+    """
+    Row 29: end a step whose own deadline has passed, whoever is in its body.
+
+    Returns False when it has ended, or another try of it has begun, meanwhile.
+    """
+    shut_out = {} if held.queued else _shut_out(held.token)
+    try:
+        retried(lambda: _record(run, held, plan_one, here=False, sets=shut_out))
+    except Refused:
+        return False
+    return True
+
+
+def _shut_out(token: int) -> dict[str, Any]:
+    """
+    Take the lease from the pass that is in this inline attempt, if it has it still.
+
+    The owner first: MariaDB assigns from left to right.
+    """
+    mine = "CASE WHEN lease_epoch = %s AND status = 'running' THEN"
+    return {
+        "lease_owner": Sql(f"{mine} NULL ELSE lease_owner END", (token,)),
+        "lease_epoch": Sql(f"{mine} lease_epoch + 1 ELSE lease_epoch END", (token,)),
+    }
 
 
 def _settles(held: Outcome) -> bool:

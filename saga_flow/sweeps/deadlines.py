@@ -1,4 +1,4 @@
-"""Expires runs that are past their deadline."""
+"""Expires runs, and then steps, that are past their deadline."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from saga_flow.sweeps.report import SweepReport, tally
 
 def run(limit: int) -> SweepReport:
     """
-    Expire up to *limit* overdue runs.
+    Expire up to *limit* overdue runs, and as many overdue steps.
 
-    Counts those that it closed at once, and those whose undos now run; the others
-    were held off, or somebody else was first.
+    Counts the runs that it closed at once, those whose undos now run, and the steps;
+    the others were held off, or somebody else was first.
     """
-    counts: Counter[str] = Counter(expired=0, rolling_back=0)
+    counts: Counter[str] = Counter(expired=0, rolling_back=0, steps=0)
 
     def expire(run: UUID) -> bool:
         status = ending.expire(run)
@@ -26,4 +26,5 @@ def run(limit: int) -> SweepReport:
         return status is FlowStatus.EXPIRED
 
     tally(counts, "expired", deadlines.overdue(limit), expire)
+    tally(counts, "steps", deadlines.overdue_steps(limit), ending.expire_step)
     return SweepReport(counts=counts)

@@ -12,6 +12,8 @@ from django.core.management import call_command
 from django.test import override_settings
 
 from saga_flow import (
+    INLINE,
+    QUEUE,
     ActionExpired,
     Retry,
     SignalTimedOut,
@@ -19,10 +21,12 @@ from saga_flow import (
     action,
     client,
     clock,
+    jobs,
     sweeps,
 )
 from saga_flow.authoring.handle import Handle
 from saga_flow.models import ActionRun, FlowRun, FlowSignal
+from saga_flow.records import Dispatch
 from saga_flow.testing import fake_clock, run_workflow
 from tests.support.rows import dump
 
@@ -198,6 +202,48 @@ def test_a_failure_for_good_before_the_deadline_is_a_failure() -> None:
     assert the_step().status == "failed"
     assert handle.error is not None
     assert handle.error["type"] == "ActionFailed"
+
+
+def test_a_queued_step_that_nobody_came_to_is_expired_by_the_sweep(
+    time: clock.FakeClock,
+) -> None:
+    handle = _asking(_supplier(dispatch=QUEUE)).start()
+    jobs.drive(str(handle.run_id))
+    time.advance(HOUR)
+
+    jobs.perform(str(the_step().pk))  # its job comes too late, and begins nothing
+    assert the_step().attempt == 0
+    assert dict(sweeps.run("deadlines").counts)["steps"] == 1
+    assert sweeps.run("deadlines").touched == 0
+    client.drive(handle.run_id)
+
+    assert the_step().status == "expired"
+    assert handle.refresh().failed()
+    assert ran == ["reserve", "undo reserve"]
+    assert not the_step().in_doubt
+
+
+@pytest.mark.parametrize("dispatch", [INLINE, QUEUE])
+def test_a_body_that_is_late_is_refused_and_listed(
+    time: clock.FakeClock, dispatch: Dispatch
+) -> None:
+    @action(name="limits.ask", expires_in=HOUR, dispatch=dispatch)
+    def ask() -> str:
+        ran.append("ask")
+        time.advance(HOUR)
+        assert dict(sweeps.run("deadlines").counts)["steps"] == 1
+        return "too late"
+
+    handle = _asking(ask).start()
+    client.drive(handle.run_id)
+    client.drive(handle.run_id)
+
+    step = the_step()
+    assert (step.status, step.result, step.in_doubt) == ("expired", None, True)
+    assert handle.refresh().failed()
+    assert ran == ["reserve", "ask", "undo reserve"]
+    assert lines(handle, "action.outcome_rejected") == ["action.outcome_rejected"]
+    assert FlowRun.objects.get().attention
 
 
 # --------------------------------------------------------------------------- a run
