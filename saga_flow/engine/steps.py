@@ -313,8 +313,7 @@ def _surface(pass_: Pass, body: _Body, outcome: Outcome) -> Any:
     call = body.call
     if outcome.status is ActionStatus.COMPLETED:
         what = f"result of {call.name}"
-        text = pass_.opened(outcome.result or "null", what)
-        return codec.decode(text, call.annotation, what=what)
+        return pass_.decoded(outcome.result or "null", call.annotation, what)
     expired = outcome.status is ActionStatus.EXPIRED
     if call.optional:
         if not expired:
