@@ -15,7 +15,7 @@ from uuid import UUID
 from saga_flow import clock, conf, holdings, sweeps
 from saga_flow.engine import drive as passes
 from saga_flow.engine import perform as steps
-from saga_flow.engine import rollback as undos
+from saga_flow.engine import undoing as undos
 from saga_flow.records import Wake, Wanted
 
 logger = logging.getLogger(__name__)
@@ -45,8 +45,14 @@ def _perform(step: int) -> None:
 
 
 def undo(compensation_id: str) -> None:
-    """Carry out one undo of a rollback."""
-    _do(f"undo {compensation_id}", lambda: undos.undo(int(compensation_id)))
+    """Carry out one undo of a rollback, then drive that on if it is due."""
+    _do(f"undo {compensation_id}", lambda: _undo(int(compensation_id)))
+
+
+def _undo(compensation: int) -> None:
+    run = undos.perform_undo(compensation)
+    if run is not None:
+        passes.drive(run)
 
 
 def sweep(name: str) -> None:

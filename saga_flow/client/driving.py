@@ -7,7 +7,7 @@ from uuid import UUID
 
 from saga_flow import clock, conf, pulse
 from saga_flow.engine import drive as engine
-from saga_flow.engine import perform
+from saga_flow.engine import perform, undoing
 from saga_flow.store import dialect, history, starts, transaction, wake
 
 
@@ -15,7 +15,8 @@ def drive(run_id: UUID) -> None:
     """
     Drive the run here until it has ended or waits for something.
 
-    Its queued steps are performed here too, unless a worker has taken one first.
+    Its queued steps, and undos that have jobs of their own, are performed here too,
+    unless a worker has taken one first.
     Raises InsideTransaction when the caller has a transaction open.
     """
     transaction.refuse_inside("run_sync() was called")
@@ -25,9 +26,20 @@ def drive(run_id: UUID) -> None:
         while (now := history.progress(run_id)) is not None and now != before:
             if now.is_due:
                 engine.drive(run_id)
-            elif not (now.awaits_step and _perform(run_id)):
+            elif not _do_a_job(run_id, now):
                 return
             before = now
+
+
+def _do_a_job(run_id: UUID, now: history.Progress) -> bool:
+    """Do what a job was sent for, if that is all that the run waits for."""
+    if now.awaits_step:
+        return _perform(run_id)
+    undo = wake.next_undo(run_id) if now.rolls_back else None
+    if undo is None:
+        return False
+    undoing.perform_undo(undo)
+    return True
 
 
 def _perform(run_id: UUID) -> bool:

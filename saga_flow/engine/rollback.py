@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from django.db import DatabaseError
 
-from saga_flow import clock, conf, holdings, registry
-from saga_flow.engine import perform, planning, recovery, retry, together, unperformed
-from saga_flow.exceptions import CodecFailed, UnknownDefinition
-from saga_flow.records import Claim, Outcome, StepFacts, UndoFacts, UndoPolicy
-from saga_flow.serialization.sealing import unseal
-from saga_flow.states import ActionStatus, CompensationStatus
+from saga_flow import clock, conf, holdings
+from saga_flow.engine import levels, planning, unperformed
+from saga_flow.engine.levels import Levels
+from saga_flow.engine.undoing import Recorder, carry_out, lacking_here
+from saga_flow.records import Claim, Outcome, Pause, StepFacts, UndoFacts
+from saga_flow.states import UNFINISHED_UNDO, ActionStatus, CompensationStatus
 from saga_flow.store import (
     claims,
-    commands,
     dialect,
     history,
     rollback,
@@ -38,14 +38,6 @@ _ASK_AGAIN: Final = timedelta(seconds=20)
 
 _NO_CODE: Final = timedelta(seconds=60)
 """When to look again for an undo whose code this process does not have."""
-
-_UNSETTLED: Final = frozenset({CompensationStatus.PENDING, CompensationStatus.RUNNING})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Park:
-    until: datetime
-    reason: str
 
 
 def drive(run: UUID, owner: UUID) -> None:
@@ -86,7 +78,7 @@ class _Driver:
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
-        self.undos: list[UndoFacts] = []
+        self.levels = Levels(())
         self.stale = True
         self._began = clock.monotonic()
 
@@ -102,7 +94,7 @@ class _Driver:
             if todo is None:
                 if self._close():
                     return
-            elif isinstance(todo, _Park) and self._park(todo):
+            elif isinstance(todo, Pause) and self._park(todo):
                 return
 
     def _read(self) -> None:
@@ -110,10 +102,10 @@ class _Driver:
         inbox = history.inbox(self.claim.run)
         if self.stale or inbox != self.claim.inbox:
             self.claim = replace(self.claim, inbox=inbox)
-            self.undos = list(history.undos(self.claim.run))
+            self.levels = Levels(history.undos(self.claim.run))
             self.stale = False
 
-    def _drain(self) -> _Park | None:
+    def _drain(self) -> Pause | None:
         """Wait for steps in flight; give up on those whose worker has died."""
         until = self.claim.drain_until
         if until is None:
@@ -129,7 +121,7 @@ class _Driver:
         if self.now() >= until:
             return None
         names = ", ".join(f"{step.sequence} ({step.name})" for step in living)
-        return _Park(
+        return Pause(
             until=until,
             reason=f"rolling back; waiting for step {names} to settle",
         )
@@ -153,52 +145,77 @@ class _Driver:
             )
         return False
 
-    def _next(self) -> UndoFacts | _Park | None:
+    def _next(self) -> UndoFacts | Pause | None:
         """The undo to do now, what to wait for, or None: nothing is left to do."""
-        chosen = next_undo(self.undos)
-        if chosen is None:
+        level = self.levels.current()
+        if not level:
             return None
-        if chosen.status is CompensationStatus.RUNNING:
-            if chosen.worker is not None and workers.is_live(chosen.worker):
-                return _Park(
-                    until=self.now() + _ASK_AGAIN,
-                    reason=f"rolling back; undo of step {chosen.sequence} is running",
-                )
-            return chosen
-        if chosen.available_at is None or chosen.available_at <= self.now():
-            return chosen
-        remaining = chosen.available_at - self.now()
-        if remaining <= conf.get().PAUSE_IN_PASS:
-            clock.pause(remaining.total_seconds())
-            return chosen
-        return _Park(
-            until=chosen.available_at,
-            reason=f"rolling back; undo of step {chosen.sequence} is tried again",
+        living = workers.live_among(undo.worker for undo in level if undo.worker)
+        if not any(levels.is_due(undo, self.now(), living) for undo in level):
+            return self._not_yet(level, living)
+        return level[0] if len(level) == 1 else self._jobs(level)
+
+    def _not_yet(
+        self, level: Sequence[UndoFacts], living: frozenset[UUID]
+    ) -> UndoFacts | Pause:
+        """Sit out a short delay here; give the rollback up for a longer one."""
+        busy = [undo for undo in level if levels.is_busy(undo, living)]
+        until = levels.next_at(level, self.now())
+        if busy or until is None:
+            again = self.now() + _ASK_AGAIN
+            return Pause(
+                until=again if until is None else min(until, again),
+                reason=f"rolling back; undo of step {_named(busy)} is running",
+            )
+        remaining = until - self.now()
+        if remaining > conf.get().PAUSE_IN_PASS:
+            waiting = [undo for undo in level if undo.available_at == until]
+            return Pause(
+                until=until,
+                reason=f"rolling back; undo of step {_named(waiting)} is tried again",
+            )
+        clock.pause(remaining.total_seconds())
+        return level[0] if len(level) == 1 else self._jobs(level)
+
+    def _jobs(self, level: Sequence[UndoFacts]) -> Pause:
+        """A level of several: a job for each, and somebody drives on after the last."""
+        again = self.now() + _ASK_AGAIN
+        until = levels.next_at(level, self.now())
+        left = [undo for undo in level if undo.status in UNFINISHED_UNDO]
+        return Pause(
+            until=again if until is None else min(until, again),
+            reason=f"rolling back; undo of step {_named(left)} is under way",
+            level=level[0].level,
         )
 
-    def _undo(self, undo: UndoFacts) -> _Park | UndoFacts:
+    def _undo(self, undo: UndoFacts) -> Pause | UndoFacts:
         """One try of *undo*; afterwards the plan is what it was, but for this row."""
-        lacking = _lacking(undo)
-        if lacking is not None:
-            reason, error = lacking
-            commands.observe(self.claim.run, str(error))
-            return _Park(until=self.now() + _NO_CODE, reason=f"rolling back; {reason}")
-        started = self._start(undo)
-        with holdings.holding("undo", str(undo.id), started.token):
-            outcome, leave = _attempt(self.claim, started, self.now)
-            if not outcome.recorded:
-                recovery.insist(
-                    lambda: undoing.settle(self.claim.run, started, outcome),
-                    lambda: undoing.is_settled(started, outcome),
-                    f"run={self.claim.run} undo of step {started.sequence}",
-                )
+        claim = self.claim
+        lacking = lacking_here(claim.run, undo)
+        if lacking:
+            return Pause(until=self.now() + _NO_CODE, reason=f"rolling back; {lacking}")
+        try:
+            started = self._start(undo)
+        except ClaimLost:
+            # a job of this undo came first
+            self.stale = True
+            return undo
+        outcome, leave = carry_out(
+            claim,
+            started,
+            self.now,
+            Recorder(
+                settle=lambda outcome, _: undoing.settle(claim.run, started, outcome),
+                record=partial(undoing.record, claim.run, started),
+            ),
+        )
         if leave is not None:
             raise leave
         # its own outcome is one arrival; any other one means reading the plan again
-        self.claim = replace(self.claim, inbox=self.claim.inbox + 1)
-        self._replace(started, outcome)
-        if self._slice_is_over():
-            return _Park(until=self.now(), reason="rolling back")
+        self.claim = replace(claim, inbox=claim.inbox + 1)
+        self.levels.put(_settled(started, outcome))
+        if clock.monotonic() - self._began > conf.get().SLICE.total_seconds():
+            return Pause(until=None, reason="rolling back; gave other runs a turn")
         return started
 
     def _start(self, undo: UndoFacts) -> UndoFacts:
@@ -216,22 +233,9 @@ class _Driver:
                 raise
             return found
 
-    def _replace(self, undo: UndoFacts, outcome: Outcome) -> None:
-        settled = replace(
-            undo,
-            status=CompensationStatus(outcome.status.value),
-            available_at=outcome.available_at,
-            error=outcome.error,
-            worker=None,
-        )
-        self.undos = [settled if each.id == undo.id else each for each in self.undos]
-
-    def _slice_is_over(self) -> bool:
-        return clock.monotonic() - self._began > conf.get().SLICE.total_seconds()
-
-    def _park(self, park: _Park) -> bool:
+    def _park(self, pause: Pause) -> bool:
         try:
-            rollback.park(self.claim, park.until, park.reason)
+            rollback.park(self.claim, pause)
         except Refused:
             return not self._still_mine()
         return True
@@ -253,63 +257,15 @@ class _Driver:
         return history.is_held(claim.run, claim.owner, claim.epoch)
 
 
-def _lacking(undo: UndoFacts) -> tuple[str, Exception] | None:
-    """What this process lacks to do *undo*, and how that was found."""
-    try:
-        registry.action(undo.name)
-        unseal(undo.arguments, what=f"Arguments of the undo {undo.name!r}")
-    except UnknownDefinition as error:
-        return f"this build has no action {undo.name!r}", error
-    except CodecFailed as error:
-        return f"the arguments of {undo.name!r} stay sealed here", error
-    return None
-
-
-def next_undo(undos: Sequence[UndoFacts]) -> UndoFacts | None:
-    """
-    The undo that comes next, in the order of levels. Pure.
-
-    None when all are settled, or when one that failed for good, or could not be
-    finished, has the policy to stop.
-    """
-    for undo in undos:
-        if undo.status in _UNSETTLED:
-            return undo
-        if undo.status is CompensationStatus.FAILED and undo.policy == UndoPolicy.STOP:
-            return None
-    return None
-
-
-def _attempt(
-    claim: Claim, undo: UndoFacts, now: Callable[[], datetime]
-) -> tuple[Outcome, SystemExit | None]:
-    rule = load_rule(undo.options)
-    attempt = perform.Attempt(
-        name=undo.name,
-        sequence=undo.sequence,
-        arguments=undo.arguments,
-        rule=rule,
-        attempt=undo.attempt,
-        lost_attempts=undo.lost_attempts,
-        token=undo.token,
-        context=perform.context_of(claim, undo.sequence, undo.attempt, undo=True),
-        now=now,
-        bond=together.undo(claim.run, undo) if rule.atomic else None,
+def _settled(undo: UndoFacts, outcome: Outcome) -> UndoFacts:
+    return replace(
+        undo,
+        status=CompensationStatus(outcome.status.value),
+        available_at=outcome.available_at,
+        error=outcome.error,
+        worker=None,
     )
-    if undo.lost_attempts > retry.LOST_BUDGET:
-        lost = unperformed.lost_outcome(
-            rule,
-            sequence=undo.sequence,
-            name=undo.name,
-            attempt=undo.attempt,
-            token=undo.token,
-        )
-        return lost, None
-    return perform.run(attempt)
 
 
-def undo(compensation_id: int) -> None:
-    """The job of one undo: levels of one member are driven with their rollback."""
-    run = history.run_of_undo(compensation_id)
-    if run is not None:
-        drive(run, workers.ensure())
+def _named(undos: Sequence[UndoFacts]) -> str:
+    return ", ".join(str(undo.sequence) for undo in undos)

@@ -63,10 +63,10 @@ def queued(who: Identity, step: StepFacts, *, here: bool) -> Bond:
     )
 
 
-def undo(run: UUID, started: UndoFacts) -> Bond:
+def undo(run: UUID, started: UndoFacts, write: Callable[[Outcome], object]) -> Bond:
     """Of an undo: nothing but the loss of its claim refuses it."""
     return Bond(
-        write=partial(undoing.record, run, started),
+        write=write,
         stands=partial(undoing.stands, run, started),
         is_mine=lambda: False,
     )

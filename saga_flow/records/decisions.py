@@ -200,3 +200,20 @@ class UndoPlan:
     arguments: str
     options: str
     policy: str
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it comes in the plan: by level, and in one the newest step first."""
+        return self.level, -self.sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Why a rollback's driver stops, and when somebody is to look again."""
+
+    until: datetime | None
+    """None: at once, once other runs had their turn."""
+
+    reason: str
+    level: int | None = None
+    """Of several undos, each of which gets a job of its own now."""

@@ -65,6 +65,7 @@ class Progress:
     awaits_step: bool
     """Whether a queued step has to be performed before it goes on."""
 
+    rolls_back: bool
     passes: int
     history_seq: int
 
@@ -172,6 +173,7 @@ def progress(run: UUID) -> Progress | None:
     return Progress(
         is_due=status in drivable and is_due,
         awaits_step=status in MAY_START_WORK and row["wait_kind"] in WAITS_FOR_STEPS,
+        rolls_back=status == FlowStatus.CANCELLING,
         passes=row["passes"],
         history_seq=row["history_seq"],
     )
@@ -255,10 +257,11 @@ def is_held(run: UUID, owner: UUID, epoch: int) -> bool:
     return runs.filter(status=FlowStatus.CANCELLING).exists()
 
 
-def run_of_undo(undo: int) -> UUID | None:
-    """The run whose rollback has this undo, or None if it is gone."""
-    rows = CompensationRun.objects.using(dialect.alias()).filter(pk=undo)
-    return rows.values_list("run_id", flat=True).first()
+def undo_of_run(row: int) -> tuple[UUID, UndoFacts] | None:
+    """One undo and the run that it belongs to, or None if it is gone."""
+    rows = CompensationRun.objects.using(dialect.alias()).filter(pk=row)
+    run = rows.values_list("run_id", flat=True).first()
+    return None if run is None else (run, undo(row))
 
 
 def undo(row: int) -> UndoFacts:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Case, F, QuerySet, When
+from django.db.models import Case, F, When
 
 from saga_flow.holdings import Holding
-from saga_flow.models import CompensationRun
 from saga_flow.states import ActionStatus, CompensationStatus, FlowStatus
-from saga_flow.store import dialect
 from saga_flow.store.database_time import Now
 from saga_flow.store.transaction import atomic, retried
 from saga_flow.store.wake import (
@@ -24,6 +22,7 @@ from saga_flow.store.wake import (
     send_drive,
     send_perform,
     steps,
+    undos,
 )
 
 
@@ -31,7 +30,7 @@ def owned(worker: UUID) -> frozenset[Holding]:
     """All claims that the database says *worker* has."""
     leased = runs().filter(lease_owner=worker).values_list("pk", "lease_epoch")
     begun = steps().filter(worker=worker, status=ActionStatus.RUNNING)
-    undoing = _undos().filter(worker=worker, status=CompensationStatus.RUNNING)
+    undoing = undos().filter(worker=worker, status=CompensationStatus.RUNNING)
     return frozenset(
         (
             *(Holding(kind="run", id=str(pk), token=epoch) for pk, epoch in leased),
@@ -89,11 +88,11 @@ def _release_step(worker: UUID, claim: Holding) -> bool:
 
 
 def _release_undo(worker: UUID, claim: Holding) -> bool:
-    run = _undos().filter(pk=claim.id).values_list("run_id", flat=True).first()
+    run = undos().filter(pk=claim.id).values_list("run_id", flat=True).first()
     if run is None or not _make_due(run):
         return False
     changed = (
-        _undos()
+        undos()
         .filter(pk=claim.id, worker=worker, token=claim.token)
         .filter(status=CompensationStatus.RUNNING)
         .update(worker=None)
@@ -108,7 +107,3 @@ def _make_due(run: UUID) -> bool:
     return bool(
         runs().filter(pk=run).update(wake_at=Case(rolling_back, default=F("wake_at")))
     )
-
-
-def _undos() -> QuerySet[CompensationRun]:
-    return CompensationRun.objects.using(dialect.alias())

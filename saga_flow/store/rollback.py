@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from saga_flow.records import (
     Claim,
     Gathered,
     Line,
+    Pause,
     UndoPlan,
     Wake,
     Wanted,
@@ -29,11 +30,13 @@ from saga_flow.store import (
     command_rows,
     dialect,
     guards,
+    hints,
     journal,
     outbox,
     settlement,
     undos,
     unfinished,
+    wake,
 )
 from saga_flow.store.command_rows import Command
 from saga_flow.store.dialect import Sql
@@ -41,6 +44,9 @@ from saga_flow.store.gathered import lines_of, metadata_of, statements_of
 from saga_flow.store.sql import RunUpdate, guard, run_statement
 from saga_flow.store.transaction import atomic, retried
 from saga_flow.store.undos import PlanOne
+
+BEFORE_ALL: Final = 1
+"""The level of a rollback that has begun none: they are numbered from 0 downwards."""
 
 
 class _MoreToUndo(Exception):
@@ -142,6 +148,7 @@ def _enter(ending: Ending) -> FlowStatus:
         sets = {
             "status": FlowStatus.CANCELLING.value,
             "closing_as": ending.closing_as.value,
+            "rollback_level": BEFORE_ALL,
             "error": ending.error,
             "wake_at": dialect.now(),
             "wait_kind": "rollback",
@@ -228,31 +235,37 @@ def hold_off(run: UUID, error: str) -> None:
     )
 
 
-def park(claim: Claim, until: datetime, reason: str) -> None:
+def park(claim: Claim, pause: Pause) -> None:
     """
-    Row 33: give the rollback up until *until*, or until something arrives.
+    Row 33: give the rollback up until its pause is over, or something arrives.
 
+    With a level, that is the one that is undone now, by a job for each of its undos
+    that is due; one that has a job in the queue gets no second one for a while.
     Raises Refused when the inbox moved: then the driver reads the plan again.
     """
+    retried(lambda: _park(claim, pause))
 
-    def attempt() -> None:
-        with atomic():
-            guard(
-                RunUpdate(
-                    run=claim.run,
-                    where=_mine(claim),
-                    sets={
-                        "lease_owner": None,
-                        "wake_at": until,
-                        "hint_at": None,
-                        "wait_reason": bounded(reason, 512),
-                        "passes": Sql("passes + 1"),
-                        "updated_at": dialect.forward("updated_at"),
-                    },
-                )
-            )
 
-    retried(attempt)
+def _park(claim: Claim, pause: Pause) -> None:
+    sets: dict[str, Any] = {
+        "lease_owner": None,
+        "wake_at": dialect.now() if pause.until is None else pause.until,
+        "hint_at": None,
+        "wait_reason": bounded(pause.reason, 512),
+        "passes": Sql("passes + 1"),
+        "updated_at": dialect.forward("updated_at"),
+    }
+    if pause.until is None:
+        sets.update(hints.sent())
+    if pause.level is not None:
+        sets["rollback_level"] = pause.level
+    with atomic():
+        guard(RunUpdate(run=claim.run, where=_mine(claim), sets=sets))
+        if pause.until is None:
+            outbox.send(Wake(kind=Wanted.DRIVE, id=str(claim.run), queue=claim.queue))
+        if pause.level is not None:
+            for undo in wake.hint_undos(claim.run, pause.level):
+                outbox.send(Wake(kind=Wanted.UNDO, id=str(undo), queue=claim.queue))
 
 
 def give_back(claim: Claim) -> None:

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
+from django.db import DatabaseError
+from django.db.models import Q
+
 from saga_flow.models import ActionAttempt, CompensationRun, FlowRun
-from saga_flow.records import Claim, Outcome, UndoFacts, Wake, Wanted
+from saga_flow.records import Claim, Outcome, UndoFacts
 from saga_flow.states import (
     TERMINAL,
+    UNFINISHED_UNDO,
     CompensationState,
     CompensationStatus,
     FlowStatus,
 )
-from saga_flow.store import dialect, guards, history, journal, outbox, unfinished
+from saga_flow.store import dialect, guards, history, journal, unfinished, wake
 from saga_flow.store.claims import new_token
 from saga_flow.store.dialect import Sql
 from saga_flow.store.joint import nobody_writes
 from saga_flow.store.sql import RunUpdate, Update, guard, run_statement
-from saga_flow.store.transaction import Refused, atomic, retried
+from saga_flow.store.transaction import Refused, atomic, in_test_case, retried
 from saga_flow.store.undos import tell
 
 
@@ -34,33 +38,80 @@ def start(claim: Claim, undo: UndoFacts) -> UndoFacts:
         with atomic():
             guard(_begin_guard(claim, undo))
             run_statement(claim.run, _begin(undo, claim.owner, token))
-            line = journal.line(
-                "compensation.started",
-                undo.sequence,
-                name=undo.name,
-                attempt=undo.attempt + 1,
-            )
-            for statement in journal.insert(claim.run, (line,)):
-                run_statement(claim.run, statement)
+            _tell_begun(claim.run, undo)
             return history.undo(undo.id)
 
     return retried(attempt)
 
 
 def _begin_guard(claim: Claim, undo: UndoFacts) -> RunUpdate:
-    pending = f"compensation_state = '{CompensationState.PENDING.value}'"
     return RunUpdate(
         run=claim.run,
         where=(guards.CANCELLING, guards.leased(claim.owner, claim.epoch)),
         sets={
-            "revision": Sql(f"CASE WHEN {pending} THEN revision + 1 ELSE revision END"),
-            "compensation_state": CompensationState.RUNNING.value,
+            **_begun(),
             "rollback_level": undo.level,
             "passes": Sql("passes + 1"),
-            "history_seq": journal.plus(1),
-            "updated_at": dialect.forward("updated_at"),
         },
     )
+
+
+def _begun() -> dict[str, Any]:
+    pending = f"compensation_state = '{CompensationState.PENDING.value}'"
+    return {
+        "revision": Sql(f"CASE WHEN {pending} THEN revision + 1 ELSE revision END"),
+        "compensation_state": CompensationState.RUNNING.value,
+        "history_seq": journal.plus(1),
+        "updated_at": dialect.forward("updated_at"),
+    }
+
+
+def take(run: UUID, undo: UndoFacts, owner: UUID) -> UndoFacts | None:
+    """
+    Row 31: a job begins one try of *undo*, whose level has several.
+
+    Only under a rollback that is at this level. Returns the undo as taken, or None
+    for a stale hint.
+    """
+    token = new_token()
+    try:
+        return retried(lambda: _take(run, undo, owner, token))
+    except Refused:
+        return None
+    except DatabaseError:
+        if in_test_case():
+            raise
+        # a commit of unknown result: nobody else can have written this token
+        dialect.connection().close_if_unusable_or_obsolete()
+        found = history.undo(undo.id)
+        if found.token != token:
+            raise
+        return found
+
+
+def _take(run: UUID, undo: UndoFacts, owner: UUID, token: int) -> UndoFacts:
+    at_its_level = Sql("rollback_level = %s", (undo.level,))
+    with atomic():
+        guard(
+            RunUpdate(run=run, where=(guards.CANCELLING, at_its_level), sets=_begun())
+        )
+        before = history.undo(undo.id)
+        if not wake.may_take_undo(undo.id):
+            raise Refused
+        run_statement(run, _begin(before, owner, token))
+        _tell_begun(run, before)
+        return history.undo(undo.id)
+
+
+def _tell_begun(run: UUID, undo: UndoFacts) -> None:
+    line = journal.line(
+        "compensation.started",
+        undo.sequence,
+        name=undo.name,
+        attempt=undo.attempt + 1,
+    )
+    for statement in journal.insert(run, (line,)):
+        run_statement(run, statement)
 
 
 def _begin(undo: UndoFacts, owner: UUID, token: int) -> Update:
@@ -74,6 +125,8 @@ def _begin(undo: UndoFacts, owner: UUID, token: int) -> Update:
             "token": token,
             "worker": owner,
             "available_at": None,
+            "repairs": 0,
+            "repair_at": None,
             "started_at": dialect.now(),
         },
         where={
@@ -98,13 +151,27 @@ def settle(run: UUID, undo: UndoFacts, outcome: Outcome) -> bool:
 
     Returns False when another try has superseded this one; that is journalled.
     """
-    status = CompensationStatus(outcome.status.value)
     try:
-        retried(lambda: _settle(run, undo, outcome, status))
+        retried(lambda: _settle(run, undo, outcome, woken=True))
     except Refused:
         _reject(run, undo, outcome)
         return False
     return True
+
+
+def settle_beside(run: UUID, undo: UndoFacts, outcome: Outcome, *, here: bool) -> bool:
+    """
+    Row 32, of an undo whose level has several.
+
+    The rollback goes on once nothing of its level is under way any more; what is
+    owed another try before that is found when its driver looks again. *here*:
+    whoever calls then drives it, so that no job is sent. Returns whether it goes on.
+    """
+    try:
+        return retried(lambda: record_beside(run, undo, outcome, here=here))
+    except Refused:
+        _reject(run, undo, outcome)
+        return False
 
 
 def record(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:
@@ -113,7 +180,20 @@ def record(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:
 
     Raises Refused when another try has superseded this one.
     """
-    _settle(run, undo, outcome, CompensationStatus(outcome.status.value))
+    _settle(run, undo, outcome, woken=True)
+
+
+def record_beside(run: UUID, undo: UndoFacts, outcome: Outcome, *, here: bool) -> bool:
+    """The same for an undo whose level has several; see :func:`settle_beside`."""
+    with atomic():
+        _settle(run, undo, outcome, woken=False)
+        # under the run's lock, so that of the last two one sees the other
+        goes_on = not _is_under_way(run, undo.level)
+        if goes_on:
+            guard(RunUpdate(run=run, where=(guards.ANY,), sets=_wake_at()))
+            if not here and wake.lock_run(run, status=FlowStatus.CANCELLING):
+                wake.send_drive(run)
+    return goes_on
 
 
 def stands(run: UUID, undo: UndoFacts, outcome: Outcome) -> bool:
@@ -129,37 +209,53 @@ def is_settled(undo: UndoFacts, outcome: Outcome) -> bool:
     return rows.filter(attempt=undo.attempt, token=undo.token, status=status).exists()
 
 
-def _settle(
-    run: UUID, undo: UndoFacts, outcome: Outcome, status: CompensationStatus
-) -> None:
-    now = dialect.now()
+def _settle(run: UUID, undo: UndoFacts, outcome: Outcome, *, woken: bool) -> None:
     with atomic():
         guard(
             RunUpdate(
                 run=run,
                 where=(guards.ANY,),
                 sets={
-                    "wake_at": Sql(
-                        f"CASE WHEN status = '{FlowStatus.CANCELLING.value}'"
-                        f" THEN {now.text} ELSE wake_at END",
-                        now.parameters,
-                    ),
+                    **(_wake_at() if woken else {}),
                     "history_seq": journal.plus(1),
                     "inbox": Sql("inbox + 1"),
                     "updated_at": dialect.forward("updated_at"),
                 },
             )
         )
-        run_statement(run, _outcome_update(undo, outcome, status))
-        if status is not CompensationStatus.COMPLETED:
-            _keep_attempt(run, undo, outcome)
-        data: dict[str, Any] = {"name": undo.name, "attempt": undo.attempt}
-        if outcome.message:
-            data["error"] = outcome.message
-        line = journal.line(_SETTLED_LINE[status], undo.sequence, **data)
-        for statement in journal.insert(run, (line,)):
-            run_statement(run, statement)
-        _after(run)
+        _record(run, undo, outcome)
+        _after(run, sends=woken)
+
+
+def _is_under_way(run: UUID, level: int) -> bool:
+    """Whether an undo of *level* is being done, or has a job in the queue."""
+    rows = wake.undos().filter(run=run, level=level, status__in=UNFINISHED_UNDO)
+    sent = Q(repair_at__isnull=False)
+    return rows.filter(sent | Q(status=CompensationStatus.RUNNING)).exists()
+
+
+def _wake_at() -> dict[str, Any]:
+    now = dialect.now()
+    rolling_back = f"status = '{FlowStatus.CANCELLING.value}'"
+    return {
+        "wake_at": Sql(
+            f"CASE WHEN {rolling_back} THEN {now.text} ELSE wake_at END",
+            now.parameters,
+        )
+    }
+
+
+def _record(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:
+    status = CompensationStatus(outcome.status.value)
+    run_statement(run, _outcome_update(undo, outcome, status))
+    if status is not CompensationStatus.COMPLETED:
+        _keep_attempt(run, undo, outcome)
+    data: dict[str, Any] = {"name": undo.name, "attempt": undo.attempt}
+    if outcome.message:
+        data["error"] = outcome.message
+    line = journal.line(_SETTLED_LINE[status], undo.sequence, **data)
+    for statement in journal.insert(run, (line,)):
+        run_statement(run, statement)
 
 
 def _outcome_update(
@@ -197,12 +293,12 @@ def _keep_attempt(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:
     )
 
 
-def _after(run: UUID) -> None:
+def _after(run: UUID, *, sends: bool) -> None:
     """Under a rollback: a hint if nobody drives it. On a closed run: its new state."""
     row = FlowRun.objects.using(dialect.alias()).get(pk=run)
     if row.status == FlowStatus.CANCELLING:
-        if row.lease_owner is None:
-            outbox.send(Wake(kind=Wanted.DRIVE, id=str(run), queue=row.queue))
+        if sends and row.lease_owner is None:
+            wake.send_drive(run)
     elif row.status in TERMINAL:
         unfinished.note(run, bump=True)
 

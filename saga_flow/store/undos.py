@@ -58,7 +58,7 @@ def planned(
     for sequence in kept.keys() - plans.keys():
         plans[sequence] = kept[sequence]
         missing.append(sequence)
-    ordered = sorted(plans.values(), key=lambda plan: plan.level)
+    ordered = sorted(plans.values(), key=lambda plan: plan.place)
     if not missing:
         return ordered, []
     told = journal.line("rollback.replan_incomplete", ordinals=sorted(set(missing)))

@@ -161,9 +161,51 @@ def _of_open_runs() -> QuerySet[ActionRun]:
     return _wakeable_steps().filter(run__status__in=MAY_START_WORK)
 
 
+def hint_undos(run: UUID, level: int) -> list[int]:
+    """
+    Undos of *level* to send a job for now, marked as hinted at.
+
+    Due, or begun by a worker that is dead, and not hinted at within their window. In
+    a transaction that holds the lock of *run*.
+    """
+    rows = undos().filter(
+        _owed_undo(),
+        hintable("repair_at", "repairs", "available_at"),
+        run=run,
+        level=level,
+    )
+    found = list(rows.order_by("order").values_list("pk", flat=True))
+    # under the run's lock nobody begins one between the two
+    rows.update(repairs=one_more("repairs"), repair_at=Now())
+    return found
+
+
+def next_undo(run: UUID) -> int | None:
+    """The undo of *run* that a job was sent for and nobody has begun, if any."""
+    rows = undos().filter(
+        _owed_undo(),
+        run=run,
+        run__status=FlowStatus.CANCELLING,
+        level=F("run__rollback_level"),
+        repair_at__isnull=False,
+    )
+    return rows.order_by("order").values_list("pk", flat=True).first()
+
+
+def may_take_undo(undo: int) -> bool:
+    """Whether *undo* is due, or begun by a worker that is dead."""
+    return undos().filter(_owed_undo(), pk=undo).exists()
+
+
+def _owed_undo() -> Q:
+    due = Q(status=CompensationStatus.PENDING, available_at__lte=Now())
+    orphaned = Q(status=CompensationStatus.RUNNING) & free("worker")
+    return due | orphaned
+
+
 def rollbacks_of(worker: UUID) -> list[UUID]:
     """Rollbacks in one of whose undos *worker* was."""
-    rows = CompensationRun.objects.using(dialect.alias()).filter(
+    rows = undos().filter(
         worker=worker,
         status=CompensationStatus.RUNNING,
         run__status=FlowStatus.CANCELLING,
@@ -221,3 +263,8 @@ def runs() -> QuerySet[FlowRun]:
 def steps() -> QuerySet[ActionRun]:
     """The steps, as the database that takes writes holds them."""
     return ActionRun.objects.using(dialect.alias())
+
+
+def undos() -> QuerySet[CompensationRun]:
+    """The undos, as the database that takes writes holds them."""
+    return CompensationRun.objects.using(dialect.alias())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -103,6 +104,15 @@ def _register(queue: str) -> UUID:
 def is_live(worker: UUID) -> bool:
     """Whether *worker* is registered and neither lost nor gone."""
     return _rows().filter(pk=worker, status__in=LIVE_WORKER).exists()
+
+
+def live_among(some: Iterable[UUID]) -> frozenset[UUID]:
+    """Those of *some* that are registered and neither lost nor gone."""
+    asked = set(some)
+    if not asked:
+        return frozenset()
+    rows = _rows().filter(pk__in=asked, status__in=LIVE_WORKER)
+    return frozenset(rows.values_list("pk", flat=True))
 
 
 def beat(worker: UUID) -> bool:
