@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 from saga_flow.authoring import times
-from saga_flow.authoring.members import Member, Step, duration
+from saga_flow.authoring.members import Member, Shared, Step, duration
 from saga_flow.authoring.ports import Pass
 from saga_flow.exceptions import DefinitionError
-from saga_flow.records import BlockCall, Join, TimerCall
+from saga_flow.records import BlockCall, Join, MemberCall, StepCall, TimerCall
 
 R = TypeVar("R")
 
@@ -37,6 +38,23 @@ class Block(Member[R], Generic[R]):
     def call(self) -> BlockCall:
         """Return the block as a pass takes it."""
         return self._call
+
+    def _under(self, group: Shared) -> Block[R]:
+        return Block(self._pass, _shared(self._call, group))
+
+
+def _shared(call: BlockCall, group: Shared) -> BlockCall:
+    """Fill in what a group says where its members say nothing themselves."""
+    members: list[MemberCall] = []
+    for member in call.members:
+        if isinstance(member, BlockCall):
+            members.append(_shared(member, group))
+        elif isinstance(member, StepCall) and member.undo is not None:
+            undo = group.fill(member.undo)
+            members.append(replace(member, undo=undo))
+        else:
+            members.append(member)
+    return replace(call, members=tuple(members))
 
 
 class Timer(Member[None]):

@@ -33,6 +33,25 @@ STOP: Final = UndoPolicy.STOP
 CONTINUE: Final = UndoPolicy.CONTINUE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What a group says for those of its members that say nothing themselves."""
+
+    policy: str = ""
+    on_own_failure: bool | None = None
+    block: int | None = None
+    """The first ordinal of those that are undone as one level."""
+
+    def fill(self, undo: UndoOrder) -> UndoOrder:
+        """Return *undo* with what the group says where it says nothing itself."""
+        own = undo.on_own_failure
+        return replace(
+            undo,
+            policy=undo.policy or self.policy,
+            on_own_failure=self.on_own_failure if own is None else own,
+        )
+
+
 class Member(Generic[Rc_co]):
     """One operation of a workflow, not yet performed."""
 
@@ -45,6 +64,14 @@ class Member(Generic[Rc_co]):
         raise DefinitionError(
             f"{type(self).__name__} can't stand side by side with others in a block."
         )
+
+    def _check(self) -> None:
+        """Raise DefinitionError for what can be seen to be wrong before it runs."""
+
+    def _under(self, group: Shared) -> Member[Rc_co]:
+        """Return it as a member of *group*; what has no undo stays as it is."""
+        del group
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +98,8 @@ class _Draft:
     fallback: str
     fallback_annotation: Any
     policy: str = ""
-    on_own_failure: bool = False
+    on_own_failure: bool | None = None
+    group: Shared = Shared()
 
 
 class Step(Member[R]):
@@ -100,15 +128,16 @@ class Step(Member[R]):
 
     def on_compensation_failure(self, policy: UndoPolicy, /) -> Self:
         """Say whether the rollback goes on (CONTINUE) when this undo fails (STOP)."""
-        if not isinstance(policy, UndoPolicy):
-            raise DefinitionError(
-                f"on_compensation_failure({policy!r}) takes STOP or CONTINUE."
-            )
-        return self._with(policy=policy.value)
+        checked = undo_policy(policy, what=f"on_compensation_failure({policy!r})")
+        return self._with(policy=checked.value)
 
-    def compensate_on_own_failure(self) -> Self:
-        """Undo the step also when it failed itself; RESULT is then None."""
-        return self._with(on_own_failure=True)
+    def compensate_on_own_failure(self, *, wanted: bool = True) -> Self:
+        """
+        Undo the step also when it failed itself; RESULT is then None.
+
+        Without being *wanted*: do not, whatever its group or the settings say.
+        """
+        return self._with(on_own_failure=wanted)
 
     @overload
     def optional(self) -> Step[R | None]: ...
@@ -144,6 +173,7 @@ class Step(Member[R]):
             fallback_annotation=draft.fallback_annotation,
             aliases=action.declared.aliases,
             annotation=result_of(action.function, f"action {action.name}"),
+            block=draft.group.block,
         )
 
     def _rule(self) -> StepRule:
@@ -160,16 +190,23 @@ class Step(Member[R]):
         rule = _rule(draft.action)
         return rule if redact == rule.redact else replace(rule, redact=redact)
 
+    def _check(self) -> None:
+        self._undo_order()
+
+    def _under(self, group: Shared) -> Self:
+        return self._with(group=group)
+
     def _undo_order(self) -> UndoOrder | None:
         draft = self._draft
         if draft.undo is not None:
-            return UndoOrder(
+            own = UndoOrder(
                 name=draft.undo.name,
                 arguments=draft.undo.arguments,
                 policy=draft.policy,
                 on_own_failure=draft.on_own_failure,
             )
-        if draft.policy or draft.on_own_failure:
+            return draft.group.fill(own)
+        if draft.policy or draft.on_own_failure is not None:
             raise DefinitionError(
                 f"The step {draft.action.name} says when it is undone, but has no undo;"
                 " add compensate_with(...), or leave it out."
@@ -220,6 +257,34 @@ def _rule(action: Action[..., Any]) -> StepRule:
     return replace(rule, expires_in=setting)
 
 
+def added_undo(
+    undo: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> StepCall:
+    """
+    Return what ``self.add_compensation(...)`` asks of a pass.
+
+    Raises DefinitionError for an undo without a durable name, WrongArguments,
+    Unserialisable or PayloadTooLarge for arguments that can't be stored.
+    """
+    check_undo(undo, what="add_compensation(...)")
+    action = cast("Action[..., Any]", undo)
+    made = _undo(action, args, kwargs, allow_result=False)
+    return StepCall(
+        name=action.name,
+        arguments="{}",
+        rule=replace(action.declared.rule, redact=Redaction(undo=made.hidden)),
+        undo=UndoOrder(name=made.name, arguments=made.arguments),
+        aliases=action.declared.aliases,
+    )
+
+
+def undo_policy(value: object, *, what: str) -> UndoPolicy:
+    """Return *value* if it is STOP or CONTINUE."""
+    if not isinstance(value, UndoPolicy):
+        raise DefinitionError(f"{what} takes STOP or CONTINUE.")
+    return value
+
+
 def duration(value: object, *, what: str) -> timedelta:
     """Return *value* if it is a length of time that is not negative."""
     if not isinstance(value, timedelta):
@@ -233,12 +298,16 @@ def duration(value: object, *, what: str) -> timedelta:
 
 
 def _undo(
-    undo: Action[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    undo: Action[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    allow_result: bool = True,
 ) -> _Undo:
     arguments = bind(undo.function, args, kwargs, what=f"undo {undo.name}")
     return _Undo(
         name=undo.name,
-        arguments=_encoded(arguments, allow_result=True),
+        arguments=_encoded(arguments, allow_result=allow_result),
         hidden=places(undo.function, arguments, undo.declared.redact),
     )
 

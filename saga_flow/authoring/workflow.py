@@ -10,20 +10,30 @@ from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
 from saga_flow import clock, names
-from saga_flow.authoring import blocks, members, meta, metadata, signals, times
+from saga_flow.authoring import (
+    blocks,
+    groups,
+    members,
+    meta,
+    metadata,
+    signals,
+    times,
+)
 from saga_flow.authoring.action import Action
 from saga_flow.authoring.annotations import returned
 from saga_flow.authoring.blocks import FAIL_FAST, Block, Timer
+from saga_flow.authoring.groups import Group
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import Member, Step
 from saga_flow.authoring.ports import Pass
 from saga_flow.authoring.signals import SignalWait
 from saga_flow.authoring.start import Handles, Start, StartOptions, starting
 from saga_flow.exceptions import NotInWorkflow
-from saga_flow.records import Join, RunInfo
+from saga_flow.records import Join, RunInfo, UndoPolicy
 from saga_flow.states import SideEffectKind
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 T = TypeVar("T")
 A = TypeVar("A")
@@ -89,6 +99,39 @@ class Workflow:
     def action(self, f: Action[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Step[R]:
         """Return the step of calling *f*; end it in ``.run()``."""
         return members.step(self._engine("action()"), f, args, kwargs)
+
+    def saga(
+        self,
+        *members: Member[T],
+        on_compensation_failure: UndoPolicy | None = None,
+        compensate_in_parallel: bool = False,
+        compensate_on_own_failure: bool | None = None,
+    ) -> Group[T]:
+        """
+        Return the group of *members*, run in order; end it in ``.run()``.
+
+        The options hold for every member that says nothing itself. Undone in
+        parallel, the undos of all members are one level of the rollback.
+        """
+        return groups.group(
+            self._engine("saga()"),
+            members,
+            policy=on_compensation_failure,
+            on_own_failure=compensate_on_own_failure,
+            one_level=compensate_in_parallel,
+        )
+
+    def add_compensation(
+        self, undo: Action[Q, Any], /, *args: Q.args, **kwargs: Q.kwargs
+    ) -> None:
+        """
+        Have a rollback call *undo*, for something that no step has done.
+
+        It is on record when this returns. Raises DefinitionError for an undo without
+        a durable name, WrongArguments or Unserialisable for its arguments.
+        """
+        engine = self._engine("add_compensation()")
+        engine.add_undo(members.added_undo(undo, args, kwargs))
 
     @overload
     def signal(self, name: str, payload: type[T], /) -> SignalWait[T]: ...

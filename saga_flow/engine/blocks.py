@@ -190,7 +190,6 @@ def _new_step(ordinal: int, call: StepCall, member: Membership, start: int) -> N
         call=replace(call, rule=replace(call.rule, member=member)),
         status=ActionStatus.PENDING,
         block=start,
-        block_index=ordinal - start,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from saga_flow.engine import blocks, steps, values, waits
+from saga_flow.engine import blocks, compensating, steps, values, waits
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.staying import Stay
 from saga_flow.engine.watching import Watch, engine_call
@@ -25,6 +25,10 @@ class Calls:
     def info(self) -> RunInfo:
         return self._pass.info
 
+    @property
+    def next_ordinal(self) -> int:
+        return self._pass.ordinal
+
     @engine_call
     def step(self, call: StepCall, /) -> Any:
         return steps.step(self._pass, call)
@@ -32,6 +36,10 @@ class Calls:
     @engine_call
     def block(self, call: BlockCall, /) -> Any:
         return blocks.block(self._pass, call)
+
+    @engine_call
+    def add_undo(self, call: StepCall, /) -> None:
+        compensating.add(self._pass, call)
 
     @engine_call
     def wait_signal(self, call: SignalCall, /) -> Any:

@@ -65,6 +65,8 @@ def _brief(found: Iterable[int]) -> str:
 def described(recorded: Recorded) -> str:
     """What is recorded, in the words of an error."""
     match recorded:
+        case StepFacts() if recorded.is_bodiless:
+            return f"an added undo {recorded.name!r}"
         case StepFacts():
             return f"action {recorded.name!r}"
         case SignalFacts():

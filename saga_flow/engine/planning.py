@@ -56,7 +56,7 @@ def plan_one(step: StepFacts, kept: str | None) -> UndoPlan | None:
         rule = replace(rule, redact=Redaction(arguments=hidden))
     return UndoPlan(
         sequence=step.sequence,
-        level=-step.sequence,
+        level=-(step.sequence if step.block is None else step.block),
         name=undo.name,
         arguments=arguments,
         options=dump_rule(rule),
@@ -67,7 +67,9 @@ def plan_one(step: StepFacts, kept: str | None) -> UndoPlan | None:
 def _calls_for_undo(step: StepFacts) -> bool:
     if step.status is ActionStatus.COMPLETED:
         return True
-    wished = step.undo_on_own_failure or conf.get().COMPENSATE_FAILED_STEP
+    wished = step.undo_on_own_failure
+    if wished is None:
+        wished = conf.get().COMPENSATE_FAILED_STEP
     ended = step.status in _GAVE_UP or step.status is ActionStatus.PENDING
     # one that expired or was cancelled before its first try has had no effect
     return wished and ended and step.attempt > 0
@@ -92,7 +94,7 @@ def plan(
             raise unplannable(instance_id, step, error) from error
         if found is not None:
             plans.append(found)
-    return sorted(plans, key=lambda each: each.level)
+    return sorted(plans, key=lambda each: each.place)
 
 
 def unplannable(

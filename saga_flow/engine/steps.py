@@ -59,7 +59,7 @@ def step(pass_: Pass, call: StepCall) -> Any:
 
 def check_name(pass_: Pass, recorded: StepFacts, call: StepCall) -> None:
     """End the pass as a mismatch if another action is recorded there."""
-    if recorded.name not in (call.name, *call.aliases):
+    if recorded.is_bodiless or recorded.name not in (call.name, *call.aliases):
         raise pass_.mismatch(recorded.sequence, f"action {call.name!r}")
 
 

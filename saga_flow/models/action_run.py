@@ -54,9 +54,12 @@ class ActionRun(models.Model):
     undo_name = NameField(max_length=191, default="", blank=True)
     undo_arguments = PayloadField(null=True)
     undo_policy = models.CharField(max_length=8, default="", blank=True)
-    undo_on_own_failure = models.BooleanField(default=False)
+    undo_on_own_failure = models.BooleanField(null=True)
+    """NULL: the settings' word counts."""
 
     block = models.PositiveBigIntegerField(null=True)
+    """The first ordinal of those that are undone together with it, as one level."""
+
     block_index = models.PositiveIntegerField(null=True)
     cycle = models.PositiveIntegerField(default=0)
     repairs = models.PositiveIntegerField(default=0)

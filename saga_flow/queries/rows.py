@@ -42,7 +42,7 @@ class StepRow:
     error: Mapping[str, Any] | None
     undo_name: str
     undo_policy: str
-    undo_on_own_failure: bool
+    undo_on_own_failure: bool | None
     queued: bool
     queue: str
     worker: UUID | None

@@ -29,6 +29,9 @@ class StepCall:
     annotation: Any = Any
     """What the action's result is decoded as."""
 
+    block: int | None = None
+    """The first ordinal of those that are undone as one level, if it is one of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalCall:

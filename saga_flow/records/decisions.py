@@ -74,7 +74,6 @@ class NewStep:
     block: int | None = None
     """The ordinal of the first member of its block."""
 
-    block_index: int | None = None
     held_back: bool = False
     """It may not start before another member of its block has settled."""
 

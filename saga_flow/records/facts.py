@@ -43,11 +43,16 @@ class StepFacts:
     undo_name: str
     undo_arguments: str | None
     undo_policy: str
-    undo_on_own_failure: bool
+    undo_on_own_failure: bool | None
     block: int | None
     closed_by: str | None
     in_doubt: bool
     started_at: datetime | None
+
+    @property
+    def is_bodiless(self) -> bool:
+        """Whether it is an undo that was added, with no body that was ever called."""
+        return self.status is ActionStatus.COMPLETED and self.attempt == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

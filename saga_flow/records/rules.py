@@ -134,4 +134,5 @@ class UndoOrder:
     policy: str = ""
     """stop, continue, or empty: the group's or the settings' word counts."""
 
-    on_own_failure: bool = False
+    on_own_failure: bool | None = None
+    """None: the settings' word counts."""

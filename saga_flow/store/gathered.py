@@ -334,7 +334,7 @@ def new_markers(claim: Claim, gathered: Gathered) -> Insert:
 
 
 def new_steps(claim: Claim, steps: Sequence[NewStep]) -> Iterable[Insert]:
-    """Steps at their ordinals: claimed at once, or waiting for a job."""
+    """Steps at their ordinals: claimed at once, waiting for a job, or bodiless."""
     rows = [_step_row(claim, step.call, step) for step in steps]
     for page in pages(rows):
         yield Insert(model=ActionRun, rows=page)
@@ -342,8 +342,10 @@ def new_steps(claim: Claim, steps: Sequence[NewStep]) -> Iterable[Insert]:
 
 def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
     inline = step.status is ActionStatus.RUNNING
+    queued = step.status is ActionStatus.PENDING
     now = dialect.now()
-    sent = None if inline or step.held_back else now
+    sent = now if queued and not step.held_back else None
+    block = call.block if step.block is None else step.block
     undo = call.undo
     return {
         "run_id": claim.run,
@@ -362,17 +364,18 @@ def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
         "token": step.token,
         "worker": claim.owner if inline else None,
         "queue": call.rule.queue,
-        "queued": not inline,
+        "queued": queued,
         "undo_name": undo.name if undo else "",
         "undo_arguments": undo.arguments if undo else None,
         "undo_policy": undo.policy if undo else "",
-        "undo_on_own_failure": bool(undo and undo.on_own_failure),
-        "block": step.block,
-        "block_index": step.block_index,
+        "undo_on_own_failure": undo.on_own_failure if undo else None,
+        "block": block,
+        "block_index": None if block is None else step.sequence - block,
         "cycle": 0,
         # the job of a queued step is sent in the same transaction
         "repairs": 0 if sent is None else SENT,
         "repair_at": sent,
         "created_at": now,
         "started_at": now if inline else None,
+        "closed_at": None if inline or queued else now,
     }

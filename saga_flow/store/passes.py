@@ -22,7 +22,7 @@ from saga_flow.records import (
     Wanted,
 )
 from saga_flow.serialization.bounded import bounded
-from saga_flow.states import FlowStatus
+from saga_flow.states import ActionStatus, FlowStatus
 from saga_flow.store import dialect, guards, hints, journal, outbox, settlement
 from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import (
@@ -63,7 +63,9 @@ def commit_step(
     statements = statements_of(claim, gathered)
     if step is not None:
         statements.extend(new_steps(claim, (step,)))
-        lines.append(journal.line("action.started", step.sequence, name=step.call.name))
+        started = step.status is ActionStatus.RUNNING
+        kind = "action.started" if started else "compensation.added"
+        lines.append(journal.line(kind, step.sequence, name=step.call.name))
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,

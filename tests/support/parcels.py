@@ -110,6 +110,20 @@ class Delivery(Workflow):
         return paid
 
 
+class Bundle(Workflow):
+    """reserve, then charge twice in a group that is undone as one level; a wait."""
+
+    class Meta:
+        name = "parcel.bundle"
+
+    def handle(self, parcel: str) -> None:
+        handled.append(parcel)
+        self.action(reserve, parcel).compensate_with(unreserve, parcel).run()
+        one = self.action(charge, parcel).compensate_with(refund, RESULT)
+        self.saga(one, one, compensate_in_parallel=True).run()
+        self.signal("go", str).wait()
+
+
 class Labelled(Workflow):
     """A step, then a recorded value, then another step."""
 

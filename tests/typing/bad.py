@@ -49,6 +49,19 @@ class W(Workflow):
         assert number + sure
 
 
+class Grouped(Workflow):
+    def handle(self) -> None:
+        self.saga("o")  # E
+        self.saga(self.action(charge, "o", 1).run())  # E
+        self.saga(self.action(charge, "o", 1), on_compensation_failure="stop")  # E
+        self.saga(self.action(charge, "o", 1), compensate_in_paralel=True)  # E
+        self.add_compensation(refund, "o")  # E
+        self.add_compensation(plain, 1)  # E
+        self.add_compensation(lambda: None)  # E
+        first: str = self.saga(self.action(charge, "o", 1)).run()  # E
+        assert first
+
+
 class Declared(Checkout):
     def handle(self, order_id: str, cents: int = 5) -> dict[str, str]:
         assert order_id * cents

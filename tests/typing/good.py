@@ -116,8 +116,23 @@ class Checkout(Workflow):
         assert_type(self.signal("late").wait(timeout=timedelta(1)), Any)
         assert_type(self.interrupt("look at this", Approval), Approval)
         assert_type(self.interrupt("look at this"), Any)
+        self.grouped(order_id)
         self.in_the_small(order_id)
         return {"charge": undoable.run()}
+
+    def grouped(self, order_id: str) -> None:
+        one = self.action(charge, order_id, 1).compensate_with(refund, order_id, RESULT)
+        assert_type(self.saga(one, one).run(), list[str])
+        assert_type(self.saga(one, self.note).run(), list[str])
+        assert_type(self.saga(self.saga(one), self.saga(one)).run(), list[list[str]])
+        kept = one.compensate_on_own_failure(wanted=False)
+        self.saga(
+            kept,
+            on_compensation_failure=CONTINUE,
+            compensate_in_parallel=True,
+            compensate_on_own_failure=True,
+        ).run()
+        self.add_compensation(refund, order_id, "ch-1", note="by phone")
 
     def in_the_small(self, order_id: str) -> None:
         assert_type(self.now(), datetime)

@@ -90,6 +90,22 @@ def stick(what: str) -> None:
     raise Declined(what)
 
 
+@action(name="specimen.relent", retry=Retry(attempts=2))
+def relent(what: str) -> None:
+    """Undo *what* at the second try."""
+    took_place(f"undo {what}")
+    if current_step().attempt == 1:
+        raise Declined(what)
+
+
+@action(name="specimen.relent_late", retry=Retry(attempts=2, delay=LONG / 12))
+def relent_late(what: str) -> None:
+    """Undo *what* at the second try, after long."""
+    took_place(f"undo {what}")
+    if current_step().attempt == 1:
+        raise Declined(what)
+
+
 @action(name="specimen.note")
 def note(what: str) -> str:
     """Do *what*."""
@@ -670,6 +686,104 @@ class OfItsOwnLater(Workflow):
         return self.action(later, "pay", 8).compensate_with(take_back, "pay").run()
 
 
+class Grouped(Workflow):
+    """A group in a group, and what each says of undos; then a failure."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.grouped"
+
+    def handle(self) -> None:
+        """Fail in the group, with a failed undo that does not stop the rollback."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        charge = self.action(note, "charge").compensate_with(stick, "charge")
+        last = self.action(decline, "last").compensate_with(take_back, "last")
+        self.saga(
+            self.saga(charge, self.action(note, "plain")),
+            last,
+            on_compensation_failure=CONTINUE,
+            compensate_on_own_failure=True,
+        ).run()
+
+
+class Beside(Workflow):
+    """Undos of one level, of which one needs a second try, between two others."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.beside"
+
+    def handle(self) -> None:
+        """Fail at the end."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        self.saga(
+            self.action(note, "a").compensate_with(take_back, "a", RESULT),
+            self.action(note, "b").compensate_with(relent, "b"),
+            self.saga(self.action(note, "c").compensate_with(take_back, "c")),
+            compensate_in_parallel=True,
+        ).run()
+        self.action(note, "send").compensate_with(take_back, "send").run()
+        self.action(decline, "last").run()
+
+
+class BesideLater(Workflow):
+    """An undo of a level that waits for its second try."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.beside_later"
+
+    def handle(self) -> None:
+        """Fail at the end."""
+        self.saga(
+            self.action(note, "a").compensate_with(take_back, "a"),
+            self.action(note, "b").compensate_with(relent_late, "b"),
+            compensate_in_parallel=True,
+        ).run()
+        self.action(decline, "last").run()
+
+
+class BesideStuck(Workflow):
+    """An undo of a level fails, the others of it are done, and then it stops."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.beside_stuck"
+
+    def handle(self) -> None:
+        """Fail at the end."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        self.saga(
+            self.action(note, "a").compensate_with(take_back, "a"),
+            self.action(note, "b").compensate_with(stick, "b"),
+            self.action(note, "c").compensate_with(take_back, "c"),
+            compensate_in_parallel=True,
+        ).run()
+        self.action(decline, "last").run()
+
+
+class Added(Workflow):
+    """An undo for what no step has done, between the undos of two steps."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.added"
+
+    def handle(self) -> None:
+        """Fail after a wait."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        self.side_effect("otherwise", _answer)
+        self.add_compensation(take_back, "otherwise", result="all")
+        self.action(note, "send").compensate_with(take_back, "send").run()
+        self.signal("more", int).wait()
+        self.action(decline, "last").run()
+
+
 ALL = (
     Specimen(name="straight", flow=Straight),
     Specimen(name="retried", flow=Retried),
@@ -680,6 +794,16 @@ ALL = (
     Specimen(name="stuck", flow=Stuck),
     Specimen(name="stuck_goes_on", flow=StuckGoesOn),
     Specimen(name="own_failure", flow=OwnFailure),
+    Specimen(name="grouped", flow=Grouped),
+    Specimen(name="beside", flow=Beside, in_any_order=True),
+    Specimen(
+        name="beside_later",
+        flow=BesideLater,
+        moves=(later(LONG),),
+        in_any_order=True,
+    ),
+    Specimen(name="beside_stuck", flow=BesideStuck, in_any_order=True),
+    Specimen(name="added", flow=Added, moves=(send("more", 1),)),
     Specimen(name="caught", flow=Caught),
     Specimen(name="approved", flow=Approved, moves=(send("word", "yes"),)),
     Specimen(

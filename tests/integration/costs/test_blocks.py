@@ -65,7 +65,7 @@ def _all_but_two(run: UUID) -> tuple[int, int]:
     """Settle all members but two, as their jobs would; their row numbers."""
     *others, second_last, last = _members(run)
     ActionRun.objects.filter(pk__in=others).update(
-        status="completed", result="0", available_at=None
+        status="completed", attempt=1, result="0", available_at=None
     )
     return second_last, last
 

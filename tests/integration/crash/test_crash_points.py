@@ -32,7 +32,9 @@ from tests.integration.crash.survivors import Survivors
 from tests.support.faults import Fault, Kind
 
 # Every vendor commits in its own way; SQLite alone is quick enough for all stories.
-EVERYWHERE = frozenset({"approved", "rolled_back", "slept", "whole_rolled_back"})
+EVERYWHERE = frozenset(
+    {"approved", "beside", "rolled_back", "slept", "whole_rolled_back"}
+)
 TOLD = [
     specimen
     for specimen in ALL

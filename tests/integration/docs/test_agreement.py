@@ -302,8 +302,6 @@ def test_every_error_that_authors_meet_is_listed() -> None:
 
 ABSENT: Final = [
     "child",
-    "saga",
-    "add_compensation",
     "compensate",
     "wait_until",
     "continue_as_new",

@@ -46,6 +46,13 @@ class FakePass:
         self.asked.append(asked)
         return self.value
 
+    @property
+    def next_ordinal(self) -> int:
+        return len(self.asked)
+
+    def add_undo(self, call: StepCall, /) -> None:
+        self._answer("add_undo", call)
+
     def step(self, call: StepCall, /) -> Any:
         return self._answer("step", call)
 
