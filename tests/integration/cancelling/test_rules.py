@@ -390,8 +390,8 @@ def test_rule_5_a_step_that_completes_while_the_first_plan_is_drawn(
     """The second reading, under the run's lock, has it; the first one could not."""
     real: Callable[..., Any] = planning.plan
 
-    def plan_then_complete(steps: Sequence[StepFacts], *, instance_id: str) -> Any:
-        drawn = real(steps, instance_id=instance_id)
+    def plan_then_complete(steps: Sequence[StepFacts], **known: Any) -> Any:
+        drawn = real(steps, **known)
         assert [plan.sequence for plan in drawn] == [0]
         step = history.step(run_of_p1().pk, 1)
         held = Outcome(
