@@ -232,6 +232,10 @@ def test_a_body_that_is_late_is_refused_and_listed(
         ran.append("ask")
         time.advance(HOUR)
         assert dict(sweeps.run("deadlines").counts)["steps"] == 1
+        run = FlowRun.objects.get()
+        # free for another worker, however long this body goes on
+        assert run.lease_owner is None
+        assert run.wake_at is not None
         return "too late"
 
     handle = _asking(ask).start()
