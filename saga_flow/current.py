@@ -42,6 +42,9 @@ class StepContext:
     asks: Callable[[], bool] = field(default=_never, repr=False, compare=False)
     """The engine's answer to :meth:`cancel_requested`."""
 
+    beats: Callable[[Any], bool] | None = field(default=None, repr=False, compare=False)
+    """The engine's ear for :meth:`heartbeat`."""
+
     @property
     def tenancy_context(self) -> Any:
         """What the hook of the host's captured when the run was started, or None."""
@@ -50,6 +53,17 @@ class StepContext:
     def cancel_requested(self) -> bool:
         """Whether the run is no longer wanted, so that a long body may give up."""
         return self.asks()
+
+    def heartbeat(self, progress: Any = None) -> bool:
+        """
+        Say that the body is alive; return whether it may give up, as asked by a cancel.
+
+        *progress* is a small value for people, of up to 4096 bytes of JSON; None
+        leaves what was said before. May be called as often as is convenient: at most
+        one write a second comes of it. Raises Unserialisable or PayloadTooLarge, and
+        NotInStep in a process that the body forked. An undo's is not recorded.
+        """
+        return self.asks() if self.beats is None else self.beats(progress)
 
 
 _current: ContextVar[StepContext | None] = ContextVar("saga_flow_step", default=None)

@@ -31,6 +31,7 @@ MARKERS = {
     "integration/exports": "conformance",
     "integration/lists": "conformance",
     "integration/statuses": "conformance",
+    "integration/time_limits": "conformance",
     "integration": "integration",
     "races": "races",
     "cluster": "cluster",

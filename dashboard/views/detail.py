@@ -79,6 +79,7 @@ def step(
     [laid_out] = details.steps([row], undos, tries, clock.now())
     payloads = {
         "Arguments": row.arguments,
+        "Progress": row.progress,
         "Result": row.result,
         **{
             f"Result that came too late ({number})": result

@@ -23,6 +23,7 @@ from typing import (
 
 from saga_flow import registry
 from saga_flow.authoring.annotations import returned
+from saga_flow.authoring.limits import check_limits, limits
 from saga_flow.authoring.retry import Retry
 from saga_flow.authoring.times import limit
 from saga_flow.exceptions import DefinitionError, UnknownOption
@@ -50,6 +51,8 @@ class ActionOptions(TypedDict, total=False):
     dispatch: Dispatch
     queue: str
     atomic: bool
+    timeout: timedelta | None
+    heartbeat_timeout: timedelta | None
     optional: bool
     fallback: Any
     compensate: Action[..., Any]
@@ -64,12 +67,6 @@ _LEGAL: Final[Mapping[type[Any], str]] = {
     Dispatch: "INLINE or QUEUE",
     bool: "True or False",
 }
-_LATER: Final = frozenset(
-    {
-        "heartbeat_timeout",
-        "timeout",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,18 +288,13 @@ def _declared(options: Mapping[str, Any], base: Declared, what: str) -> Declared
 
 def _check_options(options: Mapping[str, Any], what: str) -> None:
     for key in options.keys() - _OPTIONS:
-        if key in _LATER:
-            raise UnknownOption(
-                f"{what}({key}=...) is not available yet in this release, and would "
-                "not be kept; leave it out."
-            )
         raise UnknownOption(
             f"{what} has no option {key!r}.{suggestion(key, sorted(_OPTIONS))}"
         )
 
 
 def _rule(options: Mapping[str, Any], base: StepRule, what: str) -> StepRule:
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = limits(options, what)
     if "retry" in options:
         changes["retry"] = _instance(options, "retry", Retry, what).rule()
     if "lost_worker" in options:
@@ -313,6 +305,7 @@ def _rule(options: Mapping[str, Any], base: StepRule, what: str) -> StepRule:
         given = options["expires_in"]
         changes["expires_in"] = limit(given, what=f"{what}(expires_in=...)")
     rule = replace(base, **changes)
+    check_limits(rule, what)
     return _dispatched(options, rule, what) if options.keys() & _JOBS else rule
 
 

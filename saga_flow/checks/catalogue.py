@@ -239,6 +239,12 @@ POOL_ELSEWHERE: Final = Problem(
     "OPTIONS['pool'] on PostgreSQL, seen by a process that is no cluster",
     "Make sure that the cluster's settings have no pool; it refuses to start on one.",
 )
+LONG_STEP: Final = Problem(
+    "W019",
+    "An action's timeout + SAGA_FLOW['SLICE'] + 5 s > timeout",
+    "Raise the cluster's timeout: a step that begins at the end of its slice must "
+    "reach its own limit before its job is stopped.",
+)
 
 PROBLEMS: Final = tuple(each for each in globals().values() if type(each) is Problem)
 """All of them, errors first, by number."""

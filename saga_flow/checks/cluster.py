@@ -116,6 +116,21 @@ def timeout(seen: Snapshot, cluster: Cluster) -> Found:
         )
 
 
+def step_timeouts(seen: Snapshot, cluster: Cluster) -> Found:
+    """A step meets its own limit before its job is stopped for it."""
+    limit = cluster.options["timeout"]
+    if not _is_count(cluster, "timeout"):
+        return  # reported for what it is
+    left = limit - seen.conf.SLICE.total_seconds() - _MARGIN_SECONDS
+    for name, given in sorted(seen.timeouts.items()):
+        if given.total_seconds() > left:
+            yield catalogue.LONG_STEP.found(
+                f"The action {name} has a timeout of {given.total_seconds():g} s; with "
+                f"SAGA_FLOW['SLICE'] of {seen.conf.SLICE.total_seconds():g} s, "
+                f"{cluster.label}['timeout'] is {limit} and leaves it {left:g}."
+            )
+
+
 def retry(_: Snapshot, cluster: Cluster) -> Found:
     """No message is handed out again while it waits or is being worked on."""
     if cluster.broker == "redis":
@@ -190,6 +205,7 @@ RULES: Final[tuple[Callable[[Snapshot, Cluster], Found], ...]] = (
     broker,
     counts,
     timeout,
+    step_timeouts,
     retry,
     guard_cycle,
     sync,

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from importlib import metadata
 from multiprocessing import cpu_count
 from sqlite3 import sqlite_version_info
@@ -57,6 +58,9 @@ class Snapshot:
 
     queues: Mapping[str, str] = field(default_factory=dict)
     """Queues that are named, by whoever names them."""
+
+    timeouts: Mapping[str, timedelta] = field(default_factory=dict)
+    """What an action gives one attempt, by its name."""
 
     cluster_name: str = ""
     """The environment's ``Q_CLUSTER_NAME``."""
@@ -146,6 +150,11 @@ def take(options: conf.Settings) -> Snapshot:
         use_tz=settings.USE_TZ,
         routed_to=router.db_for_write(apps.get_model("saga_flow", "FlowRun")),
         queues=_queues(options),
+        timeouts={
+            each.name: each.rule.timeout
+            for each in registry.actions()
+            if each.rule.timeout is not None
+        },
         cluster_name=os.environ.get("Q_CLUSTER_NAME", ""),
         codec_problem=sealing.problem(),
         tenancy_problem=tenancy.problem(),

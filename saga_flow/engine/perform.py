@@ -2,52 +2,47 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
-from random import Random  # noqa: TID251 - spreads retries, decides nothing
-from typing import Any, Final
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from saga_flow import conf, holdings, registry, structural, tenancy
 from saga_flow.current import StepContext, executing
-from saga_flow.engine import planning, recovery, retry, together
+from saga_flow.engine import bodies, planning, recovery, together
+from saga_flow.engine.attempts import Attempt, context_of
+from saga_flow.engine.beats import Heartbeat
 from saga_flow.engine.unperformed import (
-    WorkerLost,
     given_up_on,
-    is_past,
     lost_outcome,
-    over,
 )
+from saga_flow.engine.verdicts import failed, given_back, outcome
 from saga_flow.exceptions import (
+    ActionTimedOut,
     CodecFailed,
     CodecRefused,
+    NotInStep,
     PayloadTooLarge,
     ResultNotSerializable,
-    TenancyFailed,
     Unserialisable,
 )
 from saga_flow.records import (
-    Claim,
-    Membership,
     Outcome,
     StepFacts,
     StepRule,
 )
 from saga_flow.serialization import codec
 from saga_flow.serialization.arguments import decode_arguments
-from saga_flow.serialization.bounded import bounded
-from saga_flow.serialization.failures import Failure, failure_of
-from saga_flow.serialization.markers import unescaped
-from saga_flow.serialization.redaction import hider
-from saga_flow.serialization.sealing import left_open, seal
+from saga_flow.serialization.sealing import seal
 from saga_flow.states import ActionStatus
 from saga_flow.store import claims, dialect, history, outcomes, workers
+from saga_flow.store.beats import Beating
 from saga_flow.store.options import load_rule
 from saga_flow.store.transaction import (
+    drop_connections,
     end_what_is_left_open,
     in_test_case,
     savepoint_for_body,
@@ -55,35 +50,9 @@ from saga_flow.store.transaction import (
 
 logger = logging.getLogger("saga_flow.engine")
 
-_MESSAGE_BYTES: Final = 512
-_CHANCE: Final = Random()  # noqa: S311 - guards nothing
-
 
 class TransactionLeftOpen(Exception):
     """A body switched autocommit off and did not commit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One attempt that is about to be made, of a step or of an undo."""
-
-    name: str
-    sequence: int
-    arguments: str
-    rule: StepRule
-    attempt: int
-    lost_attempts: int
-    token: int
-    context: StepContext
-    now: Callable[[], datetime]
-    expires_at: datetime | None = None
-    has_undo: bool = False
-    queued: bool = False
-    bond: together.Bond | None = None
-    """Of an atomic one: what commits its outcome with its body."""
-    optional: bool = False
-    block: int | None = None
-    member: Membership | None = None
 
 
 def run(attempt: Attempt) -> tuple[Outcome, SystemExit | None]:
@@ -94,31 +63,58 @@ def run(attempt: Attempt) -> tuple[Outcome, SystemExit | None]:
     once the outcome is recorded.
     """
     started = attempt.now()
+    alarm = bodies.Alarm(
+        attempt.rule.timeout, ran_over(attempt.attempt, attempt.rule.timeout)
+    )
     try:
         if attempt.bond is not None:
-            return together.run(lambda: _made(attempt, started), attempt.bond)
-        return _made(attempt, started), None
+            return together.run(lambda: _made(attempt, alarm, started), attempt.bond)
+        done = _made(attempt, alarm, started)
     except together.GivenBack as error:
-        return _given_back(attempt, error, started), error.leave
-    except SystemExit as error:
-        # plain sys.exit() in a body is its own failure, not the worker's end
-        leave = None if type(error) is SystemExit else error
-        return failed(attempt, error, started), leave
-    except Exception as error:  # noqa: BLE001 - whatever the author's code throws
-        return failed(attempt, error, started), None
+        _let_go(alarm, error.leave)
+        return given_back(attempt, error, started), error.leave
+    except (SystemExit, Exception) as error:  # noqa: BLE001 - whatever a body throws
+        return _threw(attempt, alarm, error, started)
+    _let_go(alarm, None)
+    return done, None
 
 
-def _made(attempt: Attempt, started: datetime) -> Outcome:
+def _made(attempt: Attempt, alarm: bodies.Alarm, started: datetime) -> Outcome:
     """The outcome of a body that returned. Raises whatever it threw."""
-    return _outcome(
-        attempt,
-        ActionStatus.COMPLETED,
-        result=_call(attempt),
-        started_at=started,
-    )
+    result = _call(attempt, alarm, started)
+    return outcome(attempt, ActionStatus.COMPLETED, result=result, started_at=started)
 
 
-def _call(attempt: Attempt) -> str:
+def _threw(
+    attempt: Attempt, alarm: bodies.Alarm, error: BaseException, started: datetime
+) -> tuple[Outcome, SystemExit | None]:
+    leave = _order_to_leave(error)
+    _let_go(alarm, leave)
+    if leave is not None:
+        error = ActionTimedOut(f"The job of attempt {attempt.attempt} was cut off.")
+        error.__cause__ = leave
+    return failed(attempt, error, started), leave
+
+
+def _let_go(alarm: bodies.Alarm, leave: SystemExit | None) -> None:
+    """A timer may have struck in the middle of a query: connect anew."""
+    if alarm.fired or leave is not None:
+        drop_connections()
+
+
+def ran_over(attempt: int, limit: timedelta | None) -> str:
+    """What is said of an attempt that took too long."""
+    return f"Attempt {attempt} ran over its limit of {limit}."
+
+
+def _order_to_leave(thrown: BaseException | None) -> SystemExit | None:
+    # plain sys.exit() in a body is its own failure, not the worker's end
+    if isinstance(thrown, SystemExit) and type(thrown) is not SystemExit:
+        return thrown
+    return None
+
+
+def _call(attempt: Attempt, alarm: bodies.Alarm, started: datetime) -> str:
     definition = registry.action(attempt.name)
     # an atomic one has the transaction that its outcome is recorded in
     own = nullcontext() if attempt.bond is not None else _transaction_of_its_own()
@@ -126,11 +122,42 @@ def _call(attempt: Attempt) -> str:
         args, kwargs = decode_arguments(
             attempt.arguments, definition.function, what=definition.name
         )
-        with executing(attempt.context), own:
-            value = definition.function(*args, **kwargs)
-            if definition.is_async:
-                value = asyncio.run(value)
+        with _alive(attempt, started) as context, executing(context), own, alarm:
+            value = bodies.call(
+                definition.function, args, kwargs, is_async=definition.is_async
+            )
         return _stored(value, definition.name, attempt)
+
+
+@contextmanager
+def _alive(attempt: Attempt, started: datetime) -> Iterator[StepContext]:
+    """What the body sees of its attempt: its deadline, and an ear for its beats."""
+    context = replace(attempt.context, deadline=_deadline(attempt, started))
+    if attempt.bond is not None:
+        yield replace(context, beats=_no_heartbeat)
+        return
+    if attempt.beating is None:
+        yield context
+        return
+    heartbeat = Heartbeat(attempt.beating)
+    try:
+        yield replace(context, beats=heartbeat)
+    finally:
+        heartbeat.close()
+
+
+def _no_heartbeat(_progress: object) -> bool:
+    raise NotInStep(
+        "heartbeat() was called in the body of an atomic step, whose transaction "
+        "would have to wait for it, or it for the transaction. Leave it out, or do "
+        "the long part in a step before this one."
+    )
+
+
+def _deadline(attempt: Attempt, started: datetime) -> datetime | None:
+    if attempt.deadline is not None or attempt.rule.timeout is None:
+        return attempt.deadline
+    return started + attempt.rule.timeout
 
 
 @contextmanager
@@ -169,110 +196,6 @@ def _stored(value: object, name: str, attempt: Attempt) -> str:
         raise ResultNotSerializable(
             f"{error} The step's effect {effect}; it is not tried again."
         ) from error
-
-
-def failed(attempt: Attempt, error: BaseException, started: datetime) -> Outcome:
-    """The outcome of a try that threw: another one is owed, or the step failed."""
-    delay = None
-    if isinstance(error, TenancyFailed):
-        # the body was never begun, so whatever its policy says it is not given up
-        delay = retry.hold_off(attempt.attempt)
-    elif retry.is_retryable(attempt.rule.retry, error):
-        tries = attempt.attempt - attempt.lost_attempts
-        delay = retry.delay_after(
-            attempt.rule.retry, tries, lambda: _CHANCE.uniform(-1, 1)
-        )
-    again = None if delay is None else attempt.now() + delay
-    status = ActionStatus.FAILED if again is None else ActionStatus.PENDING
-    if again is not None and is_past(attempt.expires_at, again):
-        status, again = ActionStatus.EXPIRED, None
-        error = over(attempt.expires_at, error)
-    failure = failure_of(error, attempt=attempt.attempt, hide=_hider(attempt))
-    return _outcome(
-        attempt,
-        status,
-        error=_sealed(failure),
-        message=bounded(f"{failure.type}: {failure.message}", _MESSAGE_BYTES),
-        available_at=again,
-        started_at=started,
-        in_doubt=_is_in_doubt(attempt, error),
-    )
-
-
-def _is_in_doubt(attempt: Attempt, error: BaseException) -> bool:
-    """Whether the body that threw *error* may have taken effect to the full."""
-    if attempt.bond is not None:
-        return isinstance(error, together.TransactionEnded)
-    return isinstance(error, ResultNotSerializable | WorkerLost)
-
-
-def _given_back(
-    attempt: Attempt, error: together.GivenBack, started: datetime
-) -> Outcome:
-    """The outcome of a try that was rolled back for no fault of its body's."""
-    failure = failure_of(error, attempt=attempt.attempt)
-    return _outcome(
-        attempt,
-        ActionStatus.PENDING,
-        error=_sealed(failure),
-        message=bounded(failure.message, _MESSAGE_BYTES),
-        available_at=attempt.now(),
-        started_at=started,
-    )
-
-
-def _hider(attempt: Attempt) -> Callable[[str], str]:
-    """What takes the values that nobody is shown out of an error's texts."""
-    hidden, kept = attempt.rule.redact.arguments, attempt.context.tenancy
-    if not hidden:
-        return str
-    values: list[Any] = []
-    # an author's class or a hook may refuse; the stored text is left
-    with suppress(Exception), tenancy.entered(kept):
-        function = registry.action(attempt.name).function
-        args, kwargs = decode_arguments(attempt.arguments, function)
-        values += [args[place] for place in hidden if isinstance(place, int)]
-        values += [kwargs.get(unescaped(key)) for key in hidden if isinstance(key, str)]
-    return hider(attempt.arguments, hidden, values)
-
-
-def _sealed(failure: Failure) -> str:
-    try:
-        return seal(failure.to_json())
-    except CodecRefused as refused:
-        bare = replace(failure, message=str(refused), traceback="", causes=())
-        return left_open(bare.to_json())
-
-
-def _outcome(attempt: Attempt, status: ActionStatus, **known: Any) -> Outcome:
-    return Outcome(
-        sequence=attempt.sequence,
-        name=attempt.name,
-        attempt=attempt.attempt,
-        token=attempt.token,
-        status=status,
-        has_undo=attempt.has_undo,
-        queued=attempt.queued,
-        optional=attempt.optional,
-        block=attempt.block,
-        member=attempt.member,
-        **known,
-    )
-
-
-def context_of(
-    run: Claim | history.Identity, sequence: int, attempt: int, *, undo: bool = False
-) -> StepContext:
-    """What a body sees; an undo's idempotency key differs from its step's."""
-    return StepContext(
-        run_id=run.run,
-        instance_id=run.instance_id,
-        sequence=sequence,
-        attempt=attempt,
-        idempotency_key=f"{run.run}:{sequence}" + (":undo" if undo else ""),
-        tenancy=run.tenancy,
-        asks=lambda: history.is_unwanted(run.run),
-    )
 
 
 def perform(step_id: int) -> UUID | None:
@@ -324,23 +247,35 @@ def _perform(
             queued=True,
         )
         return replace(lost, **_place(step, rule)), None
-    return run(
-        Attempt(
-            name=step.name,
+    bond = together.queued(who, step, here=here) if rule.atomic else None
+    return run(replace(attempt_of(who, step, queued=True), bond=bond))
+
+
+def attempt_of(who: history.Identity, step: StepFacts, *, queued: bool) -> Attempt:
+    """The attempt that a recorded step is in."""
+    rule = load_rule(step.options)
+    return Attempt(
+        name=step.name,
+        sequence=step.sequence,
+        arguments=step.arguments,
+        rule=rule,
+        attempt=step.attempt,
+        lost_attempts=step.lost_attempts,
+        token=step.token,
+        context=context_of(who, step.sequence, step.attempt),
+        now=dialect.read_now,
+        expires_at=step.expires_at,
+        has_undo=bool(step.undo_name),
+        queued=queued,
+        deadline=step.deadline_at,
+        beating=Beating(
+            run=who.run,
             sequence=step.sequence,
-            arguments=step.arguments,
-            rule=rule,
             attempt=step.attempt,
-            lost_attempts=step.lost_attempts,
             token=step.token,
-            context=context_of(who, step.sequence, step.attempt),
-            now=dialect.read_now,
-            expires_at=step.expires_at,
-            has_undo=bool(step.undo_name),
-            queued=True,
-            bond=together.queued(who, step, here=here) if rule.atomic else None,
-            **_place(step, rule),
-        )
+            silence=rule.heartbeat_timeout,
+        ),
+        **_place(step, rule),
     )
 
 

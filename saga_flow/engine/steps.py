@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from saga_flow import clock, structural
-from saga_flow.engine import perform, together, unperformed
+from saga_flow.engine import attempts, perform, together, unperformed
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.unwinding import Outdone, Suspended
 from saga_flow.exceptions import ActionExpired, ActionFailed
@@ -26,6 +26,7 @@ from saga_flow.serialization import codec
 from saga_flow.serialization.failures import Failure
 from saga_flow.states import ActionStatus
 from saga_flow.store import passes
+from saga_flow.store.beats import Beating
 from saga_flow.store.options import load_rule
 
 _OWED: Final = frozenset({ActionStatus.PENDING, ActionStatus.RUNNING})
@@ -189,6 +190,7 @@ def _go_on(pass_: Pass, recorded: StepFacts, call: StepCall) -> Any:
         attempt=recorded.attempt,
         lost_attempts=recorded.lost_attempts,
         token=recorded.token,
+        rule=_rule(body),
     )
     if recorded.status is ActionStatus.RUNNING:
         rule = load_rule(recorded.options)
@@ -285,14 +287,18 @@ def _attempts(pass_: Pass, body: _Body, *, attempt: int, lost: int) -> Any:
         attempt=attempt,
         lost_attempts=lost,
         token=pass_.claim.epoch,
+        rule=_rule(body),
     )
     return _again(pass_, body, last)
 
 
-def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> perform.Attempt:
-    claim = pass_.claim
-    rule = load_rule(body.options) if body.options else body.call.rule
-    return perform.Attempt(
+def _rule(body: _Body) -> StepRule:
+    return load_rule(body.options) if body.options else body.call.rule
+
+
+def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> attempts.Attempt:
+    claim, rule = pass_.claim, _rule(body)
+    return attempts.Attempt(
         name=body.call.name,
         sequence=body.sequence,
         arguments=body.arguments,
@@ -300,11 +306,18 @@ def _attempt(pass_: Pass, body: _Body, attempt: int, lost: int) -> perform.Attem
         attempt=attempt,
         lost_attempts=lost,
         token=claim.epoch,
-        context=perform.context_of(claim, body.sequence, attempt),
+        context=attempts.context_of(claim, body.sequence, attempt),
         now=pass_.now,
         expires_at=body.expires_at,
         has_undo=body.call.undo is not None,
         bond=together.inline(claim) if rule.atomic else None,
+        beating=Beating(
+            run=claim.run,
+            sequence=body.sequence,
+            attempt=attempt,
+            token=claim.epoch,
+            silence=rule.heartbeat_timeout,
+        ),
     )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from saga_flow import holdings, registry
-from saga_flow.current import StepContext
-from saga_flow.engine import perform, recovery, retry, together, unperformed
+from saga_flow.engine import attempts, perform, recovery, retry, together, unperformed
 from saga_flow.exceptions import CodecFailed, UnknownDefinition
-from saga_flow.records import Claim, Outcome, StepRule, UndoFacts
+from saga_flow.records import Claim, Outcome, UndoFacts
 from saga_flow.serialization.sealing import unseal
 from saga_flow.store import commands, dialect, history, undoing, workers
 from saga_flow.store.options import load_rule
@@ -39,11 +38,11 @@ def carry_out(
 
     The second value is an order to leave, to be raised again.
     """
-    rule = load_rule(undo.options)
-    bond = together.undo(who.run, undo, recorder.record) if rule.atomic else None
+    attempt = attempt_of(who, undo, now)
+    if attempt.rule.atomic:
+        attempt = replace(attempt, bond=together.undo(who.run, undo, recorder.record))
     with holdings.holding("undo", str(undo.id), undo.token):
-        context = perform.context_of(who, undo.sequence, undo.attempt, undo=True)
-        outcome, leave = _attempt(undo, rule, context, now, bond)
+        outcome, leave = _attempt(undo, attempt)
         if not outcome.recorded:
             recovery.insist(
                 lambda: recorder.settle(outcome, leave is None),
@@ -53,28 +52,30 @@ def carry_out(
     return outcome, leave
 
 
-def _attempt(
-    undo: UndoFacts,
-    rule: StepRule,
-    context: StepContext,
-    now: Callable[[], datetime],
-    bond: together.Bond | None,
-) -> tuple[Outcome, SystemExit | None]:
-    attempt = perform.Attempt(
+def attempt_of(
+    who: Claim | history.Identity, undo: UndoFacts, now: Callable[[], datetime]
+) -> attempts.Attempt:
+    """The try that a recorded undo is in."""
+    return attempts.Attempt(
         name=undo.name,
         sequence=undo.sequence,
         arguments=undo.arguments,
-        rule=rule,
+        rule=load_rule(undo.options),
         attempt=undo.attempt,
         lost_attempts=undo.lost_attempts,
         token=undo.token,
-        context=context,
+        context=attempts.context_of(who, undo.sequence, undo.attempt, undo=True),
         now=now,
-        bond=bond,
+        deadline=undo.deadline_at,
     )
+
+
+def _attempt(
+    undo: UndoFacts, attempt: attempts.Attempt
+) -> tuple[Outcome, SystemExit | None]:
     if undo.lost_attempts > retry.LOST_BUDGET:
         lost = unperformed.lost_outcome(
-            rule,
+            attempt.rule,
             sequence=undo.sequence,
             name=undo.name,
             attempt=undo.attempt,

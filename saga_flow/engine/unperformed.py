@@ -61,6 +61,7 @@ def expired_step(step: StepFacts) -> Outcome:
         attempt=step.attempt,
         lost_attempts=step.lost_attempts,
         token=step.token,
+        rule=load_rule(step.options),
     )
     return replace(
         expired_outcome(last, step.expires_at),

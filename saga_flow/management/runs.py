@@ -8,6 +8,7 @@ from typing import Any
 
 from saga_flow.management.base import columns
 from saga_flow.management.spans import spoken
+from saga_flow.queries.payloads import preview
 from saga_flow.queries.rows import AttemptRow, CompensationRow, StepRow
 from saga_flow.records import Snapshot
 from saga_flow.states import CompensationState, CompensationStatus
@@ -83,6 +84,8 @@ def _troubles(
             yield f"       {of} {each.attempt} {each.outcome}" + (
                 f": {told}" if told else ""
             )
+    if row.progress is not None and row.closed_at is None:
+        yield f"       says {preview(row.progress, limit=200).text}"
     if row.error is not None:
         yield f"       {failure(row.error)}"
     if undo is not None and undo.error is not None:

@@ -40,7 +40,12 @@ class ActionRun(models.Model):
 
     expires_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
+    silent_at = models.DateTimeField(null=True)
+    """When the running attempt has been without a heartbeat for too long."""
+
     progress = PayloadField(null=True)
+    """What its body last said of itself, as JSON."""
+
     token = models.BigIntegerField(default=0)
     """The claim; for an inline step the lease epoch."""
 

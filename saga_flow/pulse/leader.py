@@ -29,6 +29,7 @@ RECORD: Final = 60.0
 EVERY: Final[Mapping[str, float]] = {
     "due_work": 1.0,
     "deadlines": 2.0,
+    "limits": 1.0,
     "workers": 1.0,
     "doctor": 60.0,
 }

@@ -19,7 +19,7 @@ from uuid import UUID
 from saga_flow.exceptions import PayloadNotDecodable
 from saga_flow.queries import operations
 from saga_flow.queries.payloads import whole
-from saga_flow.queries.rows import PAYLOADS
+from saga_flow.queries.rows import STORED_TEXT
 from saga_flow.queries.snapshots import snapshot
 from saga_flow.records import Snapshot, Target
 
@@ -108,7 +108,7 @@ def _row(row: Any, **more: str | None) -> str:
     told: dict[str, str] = {}
     for each in fields(row):
         value = getattr(row, each.name)
-        if each.name in PAYLOADS:
+        if each.name in STORED_TEXT:
             told |= _payload(each.name, value)
         else:
             told[each.name] = _told(value)

@@ -24,6 +24,9 @@ PAYLOADS: Final = frozenset(
 )
 """Fields of any size: stored text, None where the reader was told to skip them."""
 
+STORED_TEXT: Final = PAYLOADS | {"progress"}
+"""Fields that hold a value as it is stored, and may be sealed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
@@ -50,6 +53,10 @@ class StepRow:
     available_at: datetime | None
     deadline_at: datetime | None
     expires_at: datetime | None
+    heartbeat_at: datetime | None
+    progress: str | None
+    """Stored text of what the body last said of itself."""
+
     created_at: datetime
     started_at: datetime | None
     closed_at: datetime | None

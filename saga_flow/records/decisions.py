@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from saga_flow.records.calls import StepCall
-from saga_flow.records.rules import Membership
+from saga_flow.records.rules import Membership, StepRule
 from saga_flow.states import ActionStatus, SideEffectKind
 
 
@@ -187,6 +187,7 @@ class Try:
     attempt: int
     lost_attempts: int
     token: int
+    rule: StepRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,7 @@ class StepFacts:
     closed_by: str | None
     in_doubt: bool
     started_at: datetime | None
+    deadline_at: datetime | None
 
     @property
     def is_bodiless(self) -> bool:
@@ -120,6 +121,8 @@ class UndoFacts:
     worker: UUID | None
     available_at: datetime | None
     error: str | None
+    started_at: datetime | None
+    deadline_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,16 @@ class LostWorker(StrEnum):
     """The step fails, marked in doubt."""
 
 
+class Limit(StrEnum):
+    """Which limit of a step's attempt has passed."""
+
+    TIMEOUT = "timeout"
+    """The attempt took too long."""
+
+    SILENCE = "silence"
+    """No heartbeat came for too long."""
+
+
 class Dispatch(StrEnum):
     """Who performs a step; either way it leaves the same outcome."""
 
@@ -121,6 +131,11 @@ class StepRule:
     """Of a step in a block."""
 
     redact: Redaction = field(default_factory=Redaction)
+    timeout: timedelta | None = None
+    """How long one attempt may take."""
+
+    heartbeat_timeout: timedelta | None = None
+    """How long an attempt may be silent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import DatabaseError, models
 
 from saga_flow.models import ActionRun, FlowEvent, FlowRun, Worker
-from saga_flow.records import Claim, Line, StepFacts
+from saga_flow.records import Claim, Line, StepFacts, StepRule
 from saga_flow.serialization.sealing import unseal
 from saga_flow.states import LIVE_WORKER, ActionStatus, FlowStatus
 from saga_flow.store import dialect, guards, history, journal
+from saga_flow.store.announcing import announce
 from saga_flow.store.dialect import Binding, Sql
 from saga_flow.store.gathered import attempt_row
-from saga_flow.store.sql import RunUpdate, announce, guard, run_statement
+from saga_flow.store.options import load_rule
+from saga_flow.store.sql import RunUpdate, guard, run_statement
 from saga_flow.store.sql import run_update as guard_text
 from saga_flow.store.transaction import Refused, atomic, in_test_case, retried
 
@@ -218,6 +221,7 @@ def _claim_step(
         )
         before = history.step(run, sequence)
         lost = before.status is ActionStatus.RUNNING
+        now = dialect.read_now()
         taken: dict[str, Any] = {
             "status": ActionStatus.RUNNING,
             "attempt": before.attempt + 1,
@@ -225,9 +229,12 @@ def _claim_step(
             "token": token,
             "worker": owner,
             "available_at": None,
-            "started_at": dialect.read_now(),
+            "started_at": now,
         }
-        changed = _claimable(run, sequence).update(**taken, repairs=0, repair_at=None)
+        limits = _limits_from(now, load_rule(before.options))
+        changed = _claimable(run, sequence).update(
+            **taken, **limits, repairs=0, repair_at=None
+        )
         if changed != 1:
             raise Refused
         if lost:
@@ -237,7 +244,17 @@ def _claim_step(
         )
         for statement in journal.insert(run, (line,)):
             run_statement(run, statement)
-    return run, replace(before, **taken)
+    return run, replace(before, **taken, deadline_at=limits["deadline_at"])
+
+
+def _limits_from(now: datetime, rule: StepRule) -> dict[str, Any]:
+    silence = rule.heartbeat_timeout
+    return {
+        "deadline_at": None if rule.timeout is None else now + rule.timeout,
+        "silent_at": None if silence is None else now + silence,
+        "heartbeat_at": None,
+        "progress": None,
+    }
 
 
 def _claimable(run: UUID, sequence: int) -> models.QuerySet[ActionRun]:

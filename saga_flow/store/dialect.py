@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
 from uuid import UUID
@@ -31,11 +31,19 @@ class Sql:
     """Of a condition: what a caller that it refuses is told."""
 
 
-_PRESENT: Final = object()
-"""Stands for the present time in parameters until they are bound."""
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """Stands for the present time in parameters until they are bound."""
 
-_NOW_BOUND: Final = Sql("%s", (_PRESENT,))
+    ahead: timedelta = timedelta()
+
+
+_NOW_BOUND: Final = Sql("%s", (_Present(),))
 _NOW: Final = {vendor: Sql(text) for vendor, text in _CLOCK.items()}
+_LATER: Final = {
+    "postgresql": "clock_timestamp() + %s * interval '1 microsecond'",
+    "mysql": "UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND",
+}
 _AS_IT_IS: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -64,6 +72,16 @@ def now() -> Sql:
     if clock.bound() is not None:
         return _NOW_BOUND
     return _NOW.get(vendor(), _NOW_BOUND)
+
+
+def later(span: timedelta | None) -> Sql | None:
+    """*span* after the database's present time; None: never."""
+    if span is None:
+        return None
+    text = _LATER.get(vendor())
+    if text is None or clock.bound() is not None:
+        return Sql("%s", (_Present(span),))
+    return Sql(text, (span // timedelta(microseconds=1),))
 
 
 def forward(column: str) -> Sql:
@@ -118,9 +136,9 @@ class Binding:
     it is read when the first of them is sent, after any wait for a lock.
     """
 
-    def __init__(self) -> None:
-        self.wrapper = connection()
-        self._present: Any = None
+    def __init__(self, wrapper: BaseDatabaseWrapper | None = None) -> None:
+        self.wrapper = wrapper or connection()
+        self._present: datetime | None = None
 
     def bound(self, values: Iterable[Any]) -> list[Any]:
         """Each of *values* as this vendor's driver takes it."""
@@ -130,11 +148,11 @@ class Binding:
         ]
 
     def _adapted(self, value: Any) -> Any:
-        if value is not _PRESENT:
+        if not isinstance(value, _Present):
             return _adapt(self.wrapper, value)
         if self._present is None:
-            self._present = _adapt(self.wrapper, clock.now())
-        return self._present
+            self._present = clock.now()
+        return _adapt(self.wrapper, self._present + value.ahead)
 
 
 @cache

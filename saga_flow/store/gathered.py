@@ -22,6 +22,7 @@ from saga_flow.records import (
     NewStep,
     Outcome,
     StepCall,
+    StepRule,
     TakenSignal,
     Try,
 )
@@ -30,7 +31,8 @@ from saga_flow.store import blocks, dialect, journal
 from saga_flow.store.dialect import Sql
 from saga_flow.store.hints import SENT
 from saga_flow.store.options import dump_rule
-from saga_flow.store.sql import Insert, Statement, Update, pages
+from saga_flow.store.pages import pages
+from saga_flow.store.sql import Insert, Statement, Update
 
 _OUTCOME_LINE: Final[Mapping[ActionStatus, str]] = {
     ActionStatus.COMPLETED: "action.completed",
@@ -40,7 +42,7 @@ _OUTCOME_LINE: Final[Mapping[ActionStatus, str]] = {
 }
 
 
-def outcome_update(run: UUID, held: Outcome) -> Update:
+def outcome_update(run: UUID, held: Outcome, *conditions: Sql) -> Update:
     """The step row's own guard: it is still this attempt under this claim."""
     owed = held.status is ActionStatus.PENDING
     status: Sql | str = held.status.value
@@ -65,6 +67,7 @@ def outcome_update(run: UUID, held: Outcome) -> Update:
             "attempt": held.attempt,
             "token": held.token,
         },
+        conditions=conditions,
     )
 
 
@@ -137,6 +140,9 @@ def another_attempt(claim: Claim, step: Try) -> list[Statement]:
             "worker": claim.owner,
             "available_at": None,
             "started_at": dialect.now(),
+            **limits_of(step.rule),
+            "heartbeat_at": None,
+            "progress": None,
         },
         where={
             "run_id": claim.run,
@@ -149,6 +155,14 @@ def another_attempt(claim: Claim, step: Try) -> list[Statement]:
     if not lost:
         return [begin]
     return [begin, attempt_row(claim.run, step.sequence, step.attempt, "lost")]
+
+
+def limits_of(rule: StepRule) -> dict[str, Any]:
+    """When an attempt that begins now is over its limits, as columns of the step."""
+    return {
+        "deadline_at": dialect.later(rule.timeout),
+        "silent_at": dialect.later(rule.heartbeat_timeout),
+    }
 
 
 def metadata_of(gathered: Gathered) -> dict[str, Any]:
@@ -378,4 +392,5 @@ def _step_row(claim: Claim, call: StepCall, step: NewStep) -> dict[str, Any]:
         "created_at": now,
         "started_at": now if inline else None,
         "closed_at": None if inline or queued else now,
+        **limits_of(call.rule if inline else StepRule()),
     }

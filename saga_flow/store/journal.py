@@ -11,7 +11,8 @@ from saga_flow.models import FlowEvent
 from saga_flow.records import Line
 from saga_flow.store import dialect
 from saga_flow.store.dialect import Sql
-from saga_flow.store.sql import FromRun, Insert, pages
+from saga_flow.store.pages import pages
+from saga_flow.store.sql import FromRun, Insert
 
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=str)
 

@@ -20,6 +20,8 @@ from saga_flow.records import (
 
 _SHOWN: Final = Redaction()
 
+_DEFAULT: Final = StepRule()
+
 
 @lru_cache(maxsize=1024)
 def dump_rule(rule: StepRule) -> str:
@@ -42,6 +44,8 @@ def dump_rule(rule: StepRule) -> str:
         "dispatch": None if inline else rule.dispatch.value,
         "queue": rule.queue or None,
         "atomic": rule.atomic or None,
+        "timeout": _microseconds(rule.timeout),
+        "heartbeat_timeout": _microseconds(rule.heartbeat_timeout),
         "redact": None if rule.redact == _SHOWN else asdict(rule.redact),
     }
     data |= {key: value for key, value in optional.items() if value is not None}
@@ -52,6 +56,28 @@ def _of_block(member: Membership | None) -> dict[str, Any]:
     if member is None:
         return {}
     return {"wakes": member.wakes.value, "limited": member.limited}
+
+
+_DURATIONS: Final = frozenset({"timeout", "heartbeat_timeout"})
+
+
+def _retry(step: StepRule) -> dict[str, Any]:
+    rule = step.retry
+    data: dict[str, Any] = {
+        "attempts": rule.attempts,
+        "lost_worker": step.lost_worker.value,
+    }
+    if rule.delay:
+        data["delay"] = _microseconds(rule.delay)
+        data["backoff"] = rule.backoff
+        data["jitter"] = rule.jitter
+    if rule.max_delay is not None:
+        data["max_delay"] = _microseconds(rule.max_delay)
+    if rule.non_retryable:
+        data["non_retryable"] = list(rule.non_retryable)
+    if rule.retry_on:
+        data["retry_on"] = list(rule.retry_on)
+    return data
 
 
 @lru_cache(maxsize=1024)
@@ -74,6 +100,8 @@ def load_rule(text: str) -> StepRule:
         dispatch=Dispatch(data.get("dispatch", Dispatch.INLINE)),
         queue=data.get("queue", ""),
         atomic=data.get("atomic", False),
+        timeout=_span(data.get("timeout")),
+        heartbeat_timeout=_span(data.get("heartbeat_timeout")),
         redact=load_redaction(text),
         member=_member(data),
     )

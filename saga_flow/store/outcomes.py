@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
 from saga_flow.models import ActionRun, FlowRun
-from saga_flow.records import Claim, Outcome, StepFacts, Wake, Wanted
+from saga_flow.records import Claim, Limit, Outcome, StepFacts, Wake, Wanted
 from saga_flow.states import MAY_START_WORK, OPEN, ActionStatus, FlowStatus
 from saga_flow.store import (
     blocks,
@@ -16,6 +16,7 @@ from saga_flow.store import (
     guards,
     history,
     journal,
+    limits,
     outbox,
     undos,
 )
@@ -43,6 +44,20 @@ from saga_flow.store.undos import PlanOne
 _WOKEN: Final = OPEN - {FlowStatus.PENDING, FlowStatus.INTERRUPTED}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Terms:
+    """On which conditions an outcome is recorded, and what else it does to the run."""
+
+    where: Sql = guards.IS_OPEN
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    still: tuple[Sql, ...] = ()
+    """What must hold of the step beside its claim."""
+
+
+_ALONE: Final = _Terms()
+_WITH_ITS_BODY: Final = _Terms(where=guards.MSW)
+
+
 def record(
     run: UUID, held: Outcome, plan_one: PlanOne, *, here: bool = False
 ) -> bool | None:
@@ -68,15 +83,14 @@ def _record(
     plan_one: PlanOne,
     *,
     here: bool,
-    where: Sql = guards.IS_OPEN,
-    sets: Mapping[str, Any] = MappingProxyType({}),
+    terms: _Terms = _ALONE,
 ) -> bool:
     now, at_once = dialect.now(), held.member is None and _settles(held)
     woken = literal(_WOKEN if at_once else {FlowStatus.CANCELLING})
     with atomic():
         update = RunUpdate(
             run=run,
-            where=(where,),
+            where=(terms.where,),
             sets={
                 "wake_at": Sql(
                     f"CASE WHEN status IN ({woken}) THEN {now.text} ELSE wake_at END",
@@ -85,10 +99,11 @@ def _record(
                 "history_seq": journal.plus(1),
                 "inbox": Sql("inbox + 1"),
                 "updated_at": dialect.forward("updated_at"),
-                **sets,
+                **terms.sets,
             },
         )
-        apply(update, [outcome_update(run, held), *failed_attempt(run, held)])
+        settled = outcome_update(run, held, *terms.still)
+        apply(update, [settled, *failed_attempt(run, held)])
         for statement in journal.insert(run, (outcome_line(held),)):
             run_statement(run, statement)
         status, queue, is_free = _standing(run)
@@ -105,26 +120,43 @@ def _record(
     return True
 
 
+def enforce(run: UUID, held: Outcome, limit: Limit, plan_one: PlanOne) -> bool:
+    """
+    Row 29: record *held* for an attempt whose *limit* has passed, from outside.
+
+    Returns False when the attempt ended meanwhile, or a heartbeat came in time.
+    """
+    terms = _Terms(sets=_shut_out(held), still=(limits.passed(limit),))
+    try:
+        retried(lambda: _record(run, held, plan_one, here=False, terms=terms))
+    except Refused:
+        return False
+    return True
+
+
 def expire(run: UUID, held: Outcome, plan_one: PlanOne) -> bool:
     """
     Row 29: end a step whose own deadline has passed, whoever is in its body.
 
     Returns False when it has ended, or another try of it has begun, meanwhile.
     """
-    shut_out = {} if held.queued else _shut_out(held.token)
+    terms = _Terms(sets=_shut_out(held))
     try:
-        retried(lambda: _record(run, held, plan_one, here=False, sets=shut_out))
+        retried(lambda: _record(run, held, plan_one, here=False, terms=terms))
     except Refused:
         return False
     return True
 
 
-def _shut_out(token: int) -> dict[str, Any]:
+def _shut_out(held: Outcome) -> dict[str, Any]:
     """
     Take the lease from the pass that is in this inline attempt, if it has it still.
 
     The owner first: MariaDB assigns from left to right.
     """
+    if held.queued:
+        return {}
+    token = held.token
     mine = "CASE WHEN lease_epoch = %s AND status = 'running' THEN"
     return {
         "lease_owner": Sql(f"{mine} NULL ELSE lease_owner END", (token,)),
@@ -210,7 +242,7 @@ def record_queued(run: UUID, plan_one: PlanOne, here: bool, held: Outcome) -> No
 
     Raises Refused unless the run may still start work.
     """
-    _record(run, held, plan_one, here=here, where=guards.MSW)
+    _record(run, held, plan_one, here=here, terms=_WITH_ITS_BODY)
 
 
 def stands(run: UUID, held: Outcome) -> bool:

@@ -12,16 +12,15 @@ each value. A process writes few shapes over and over, so their text is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
-from typing import Any, Final, TypeVar
+from functools import cache, lru_cache
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import DataError, models, transaction
 from django.db.backends.utils import CursorWrapper
 
-from saga_flow import events
 from saga_flow.models import (
     ActionAttempt,
     ActionRun,
@@ -37,10 +36,9 @@ from saga_flow.models import (
 from saga_flow.models.fields import payload_columns
 from saga_flow.serialization import sealing
 from saga_flow.store import dialect
+from saga_flow.store.announcing import announce
 from saga_flow.store.dialect import Binding, Sql
 from saga_flow.store.transaction import ClaimLost, Refused
-
-T = TypeVar("T")
 
 RUN_TABLE: Final = FlowRun._meta.db_table
 TABLES: Final[Mapping[type[models.Model], str]] = {
@@ -99,6 +97,8 @@ class Update:
     must: bool = True
     rows: int = 1
     """How many rows it must match."""
+    conditions: tuple[Sql, ...] = ()
+    """What else must hold of the row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,15 +112,6 @@ class Insert:
 
 
 Statement = Update | Insert
-
-ROWS_AT_ONCE: Final = 200
-"""Rows of one INSERT: well below every vendor's limit on what may be bound."""
-
-
-def pages(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """*rows* in as many INSERTs as they need."""
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        yield rows[start : start + ROWS_AT_ONCE]
 
 
 def literal(values: Iterable[str]) -> str:
@@ -206,9 +197,15 @@ def guard(update: RunUpdate) -> None:
     apply(update, ())
 
 
-def run_statement(run: UUID, statement: Statement) -> int:
-    """Run one later statement. Raises ClaimLost when a claim matched no row."""
-    binding = Binding()
+def run_statement(
+    run: UUID, statement: Statement, binding: Binding | None = None
+) -> int:
+    """
+    Run one later statement. Raises ClaimLost when a claim matched no row.
+
+    *binding* names another connection than the one of the engine's transactions.
+    """
+    binding = binding or Binding()
     with binding.wrapper.cursor() as cursor:
         return _run(cursor, binding, run, statement)
 
@@ -234,6 +231,7 @@ def _run(
         sets = _shape(_sealed(statement.model, statement.sets), parameters, run)
         where = _shape(statement.where, parameters, run)
         text = _update_text(vendor, table, sets, where)
+        text += _conditions(statement, parameters)
     else:
         rows = tuple(
             _shape(_sealed(statement.model, row), parameters, run)
@@ -248,17 +246,16 @@ def _run(
     return changed
 
 
+def _conditions(statement: Update, parameters: list[Any]) -> str:
+    for condition in statement.conditions:
+        parameters.extend(condition.parameters)
+    return "".join(f" AND {condition.text}" for condition in statement.conditions)
+
+
 def _announce(run: UUID, statement: Statement) -> None:
     """Tell of journal lines once they are committed, or at once if they are."""
     if isinstance(statement, Insert) and statement.model is FlowEvent:
         announce(run, statement.rows)
-
-
-def announce(run: UUID, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Tell whoever listens of journal *lines*, once their transaction commits."""
-    if events.wanted():
-        tell = partial(events.announce, run, lines)
-        transaction.on_commit(tell, using=dialect.alias(), robust=True)
 
 
 @lru_cache(maxsize=512)
@@ -343,7 +340,8 @@ def _at_once(
         if isinstance(statement, Update):
             sets = _shape(_sealed(statement.model, statement.sets), parameters, None)
             where = _shape(statement.where, parameters, None)
-            text = _update_part(statement.model, sets, where)
+            more = _conditions(statement, parameters)
+            text = f"{_update_part(statement.model, sets, where)}{more} RETURNING 1"
             if statement.must:
                 claims.append(name)
         else:
@@ -372,7 +370,7 @@ def _update_part(model: type[models.Model], sets: Shape, where: Shape) -> str:
     what = f"UPDATE {table} SET {assigned} FROM run"
     if not assigned:
         what = f"DELETE FROM {table} USING run"
-    return f"{what} WHERE {matched} RETURNING 1"
+    return f"{what} WHERE {matched}"
 
 
 @lru_cache(maxsize=512)

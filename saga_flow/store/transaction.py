@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final, TypeVar
 
-from django.db import DatabaseError, OperationalError, transaction
+from django.db import DatabaseError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from saga_flow import clock
@@ -25,6 +25,8 @@ T = TypeVar("T")
 ATTEMPTS: Final = 6
 _PG_TRANSIENT: Final = frozenset({"40001", "40P01", "55P03"})
 _MYSQL_TRANSIENT: Final = frozenset({1205, 1213, 1020})
+_PG_ACTIVE: Final = 1
+_PG_IN_ERROR: Final = 3
 _JITTER: Final = Random()  # noqa: S311 - guards nothing
 
 
@@ -87,12 +89,53 @@ def savepoint_for_body() -> Iterator[None]:
     point = wrapper.savepoint() or ""
     try:
         yield
-    except DatabaseError:
-        # Model.save() marks the transaction as broken, which lets nothing through
-        wrapper.needs_rollback = False
-        wrapper.savepoint_rollback(point)
+    except BaseException as error:
+        if _settle_interrupted(wrapper) or isinstance(error, DatabaseError):
+            # Model.save() marks the transaction as broken, which lets nothing through
+            wrapper.needs_rollback = False
+            wrapper.savepoint_rollback(point)
         raise
     wrapper.savepoint_commit(point)
+
+
+def _settle_interrupted(wrapper: BaseDatabaseWrapper) -> bool:
+    """
+    End a query that a timer has cut short; whether its transaction is spoilt.
+
+    A test case can't be given another connection: that would end its transaction.
+    """
+    raw = wrapper.connection
+    if wrapper.vendor == "postgresql":
+        if raw.info.transaction_status == _PG_ACTIVE:
+            raw.cancel()
+            while raw.pgconn.get_result() is not None:
+                continue
+        return bool(raw.info.transaction_status == _PG_IN_ERROR)
+    if wrapper.vendor == "mysql":
+        raw.discard_result()
+    return wrapper.needs_rollback
+
+
+def drop_connections() -> None:
+    """
+    Close this thread's connections: a body was cut off in whatever it did on them.
+
+    The one that Django's TestCase has a block open on is mended in
+    :func:`savepoint_for_body` instead.
+    """
+    for wrapper in connections.all(initialized_only=True):
+        if not any(_is_a_tests(block) for block in wrapper.atomic_blocks):
+            _cancel_query(wrapper)
+            wrapper.close()
+
+
+def _cancel_query(wrapper: BaseDatabaseWrapper) -> None:
+    """PostgreSQL would go on with it, and keep its locks, for nobody."""
+    raw = wrapper.connection
+    if raw is None or wrapper.vendor != "postgresql":
+        return
+    if raw.info.transaction_status == _PG_ACTIVE:
+        raw.cancel()
 
 
 def end_what_is_left_open() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from django.db import DatabaseError
 from django.db.models import Q
 
 from saga_flow.models import ActionAttempt, CompensationRun, FlowRun
-from saga_flow.records import Claim, Outcome, UndoFacts
+from saga_flow.records import Claim, Limit, Outcome, UndoFacts
 from saga_flow.states import (
     TERMINAL,
     UNFINISHED_UNDO,
@@ -17,10 +18,11 @@ from saga_flow.states import (
     CompensationStatus,
     FlowStatus,
 )
-from saga_flow.store import dialect, guards, history, journal, unfinished, wake
+from saga_flow.store import dialect, guards, history, journal, limits, unfinished, wake
 from saga_flow.store.claims import new_token
 from saga_flow.store.dialect import Sql
 from saga_flow.store.joint import nobody_writes
+from saga_flow.store.options import load_rule
 from saga_flow.store.sql import RunUpdate, Update, guard, run_statement
 from saga_flow.store.transaction import Refused, atomic, in_test_case, retried
 from saga_flow.store.undos import tell
@@ -128,6 +130,7 @@ def _begin(undo: UndoFacts, owner: UUID, token: int) -> Update:
             "repairs": 0,
             "repair_at": None,
             "started_at": dialect.now(),
+            "deadline_at": dialect.later(load_rule(undo.options).timeout),
         },
         where={
             "id": undo.id,
@@ -202,6 +205,15 @@ def stands(run: UUID, undo: UndoFacts, outcome: Outcome) -> bool:
         return is_settled(undo, outcome)
 
 
+def enforce(run: UUID, undo: UndoFacts, outcome: Outcome) -> bool:
+    """Row 29 for an undo over its timeout; False: it ended, or the rollback did."""
+    try:
+        retried(lambda: _settle(run, undo, outcome, woken=True, over=True))
+    except Refused:
+        return False
+    return True
+
+
 def is_settled(undo: UndoFacts, outcome: Outcome) -> bool:
     """Whether *outcome* stands, as nobody but this try can have written it."""
     rows = CompensationRun.objects.using(dialect.alias()).filter(pk=undo.id)
@@ -209,21 +221,25 @@ def is_settled(undo: UndoFacts, outcome: Outcome) -> bool:
     return rows.filter(attempt=undo.attempt, token=undo.token, status=status).exists()
 
 
-def _settle(run: UUID, undo: UndoFacts, outcome: Outcome, *, woken: bool) -> None:
+def _settle(
+    run: UUID, undo: UndoFacts, outcome: Outcome, *, woken: bool, over: bool = False
+) -> None:
+    still = (limits.passed(Limit.TIMEOUT),) if over else ()
     with atomic():
         guard(
             RunUpdate(
                 run=run,
-                where=(guards.ANY,),
+                where=(guards.CANCELLING if over else guards.ANY,),
                 sets={
                     **(_wake_at() if woken else {}),
                     "history_seq": journal.plus(1),
                     "inbox": Sql("inbox + 1"),
                     "updated_at": dialect.forward("updated_at"),
+                    **(_shut_out(undo) if over else {}),
                 },
             )
         )
-        _record(run, undo, outcome)
+        _record(run, undo, outcome, still)
         _after(run, sends=woken)
 
 
@@ -245,9 +261,12 @@ def _wake_at() -> dict[str, Any]:
     }
 
 
-def _record(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:
+def _record(
+    run: UUID, undo: UndoFacts, outcome: Outcome, still: tuple[Sql, ...]
+) -> None:
     status = CompensationStatus(outcome.status.value)
-    run_statement(run, _outcome_update(undo, outcome, status))
+    settled = _outcome_update(undo, outcome, status)
+    run_statement(run, replace(settled, conditions=still))
     if status is not CompensationStatus.COMPLETED:
         _keep_attempt(run, undo, outcome)
     data: dict[str, Any] = {"name": undo.name, "attempt": undo.attempt}
@@ -256,6 +275,15 @@ def _record(run: UUID, undo: UndoFacts, outcome: Outcome) -> None:
     line = journal.line(_SETTLED_LINE[status], undo.sequence, **data)
     for statement in journal.insert(run, (line,)):
         run_statement(run, statement)
+
+
+def _shut_out(undo: UndoFacts) -> dict[str, Any]:
+    """Take the lease from the driver that is in this undo. The epoch first."""
+    mine, owner = "CASE WHEN lease_owner = %s THEN", (undo.worker,)
+    return {
+        "lease_epoch": Sql(f"{mine} lease_epoch + 1 ELSE lease_epoch END", owner),
+        "lease_owner": Sql(f"{mine} NULL ELSE lease_owner END", owner),
+    }
 
 
 def _outcome_update(

@@ -14,7 +14,7 @@ from typing import Final
 
 from saga_flow import exceptions
 from saga_flow.store import leases
-from saga_flow.sweeps import deadlines, doctor, due_work, workers
+from saga_flow.sweeps import deadlines, doctor, due_work, limits, workers
 from saga_flow.sweeps.report import SweepReport
 
 Sweep = Callable[[int], SweepReport]
@@ -23,6 +23,7 @@ REGISTERED: Final[Mapping[str, Sweep]] = MappingProxyType(
     {
         "due_work": due_work.run,
         "deadlines": deadlines.run,
+        "limits": limits.run,
         "workers": workers.run,
         "doctor": doctor.run,
     }

@@ -14,6 +14,7 @@ from saga_flow.models import (
     FlowTag,
     Worker,
 )
+from saga_flow.records import StepRule
 from saga_flow.states import (
     CLOSED_REASON_OF,
     TERMINAL,
@@ -22,6 +23,7 @@ from saga_flow.states import (
     FlowStatus,
     WorkerStatus,
 )
+from saga_flow.store.options import dump_rule
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LATER = START + timedelta(days=1)
@@ -55,6 +57,7 @@ def step(of: FlowRun, sequence: int = 0, **columns: Any) -> ActionRun:
     columns.setdefault("name", "shop.charge_card")
     columns.setdefault("status", ActionStatus.COMPLETED)
     columns.setdefault("attempt", 1)
+    columns.setdefault("options", dump_rule(StepRule()))
     columns.setdefault("created_at", of.created_at)
     return ActionRun.objects.create(run=of, sequence=sequence, **columns)
 
@@ -65,6 +68,7 @@ def undo(of: FlowRun, sequence: int = 0, **columns: Any) -> CompensationRun:
     columns.setdefault("status", CompensationStatus.COMPLETED)
     columns.setdefault("order", 0)
     columns.setdefault("level", 0)
+    columns.setdefault("options", dump_rule(StepRule()))
     columns.setdefault("created_at", of.created_at)
     return CompensationRun.objects.create(run=of, sequence=sequence, **columns)
 

@@ -283,6 +283,11 @@ def test_a_value_comes_back_from_every_place(
     assert wrong == []
 
 
+memo_keys = st.text(
+    st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=191
+)
+
+
 @settings(
     max_examples=EXAMPLES * 3,
     deadline=None,
@@ -291,7 +296,7 @@ def test_a_value_comes_back_from_every_place(
     # to make an example smaller takes minutes, and is for whoever looks deeper
     phases=[Phase.generate],
 )
-@given(memo=st.dictionaries(keys, plain, max_size=4))
+@given(memo=st.dictionaries(memo_keys, plain.filter(bool), max_size=4))
 def test_a_memo_comes_back_as_json(carrying: type[Workflow], memo: Any) -> None:
     handle = carrying.using(memo=memo).start(All(**dict.fromkeys(NAMES)))
 

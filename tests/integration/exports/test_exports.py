@@ -88,7 +88,9 @@ def test_a_run_is_exported_with_all_that_it_left() -> None:
     for name, (read, row) in READERS.items():
         assert len(told[name]) == len(read(run.pk)), name
         for each in told[name]:
-            assert each.keys() | rows.PAYLOADS >= {field.name for field in fields(row)}
+            assert each.keys() | rows.STORED_TEXT >= {
+                field.name for field in fields(row)
+            }
     charged = told["steps"][0]
     assert charged["arguments"]["args"] == ["A-1", 2**70]
     assert charged["result"] == {"charge": "A-1", "cents": 2**70}

@@ -42,6 +42,7 @@ def test_sweeping_says_what_was_done(time: clock.FakeClock, sent: list[Wake]) ->
     assert output("saga_sweep").splitlines() == [
         "due_work   runs: 1",
         "deadlines  nothing to do",
+        "limits     nothing to do",
         "workers    nothing to do",
         "doctor     nothing to do",
     ]

@@ -139,11 +139,6 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[SagaFlowError], tuple[str, ...]]] 
         DefinitionError,
         ("aliases='refusals.old'", "list"),
     ),
-    "not in this release": (
-        {"redact": True},
-        UnknownOption,
-        ("redact", "not available yet"),
-    ),
 }
 
 

@@ -102,20 +102,33 @@ def test_a_name_is_not_for_one_call(option: str) -> None:
         action(charge).using(**options)
 
 
+@pytest.mark.parametrize("option", ["timeout", "heartbeat_timeout"])
 @pytest.mark.parametrize(
-    "option",
+    ("value", "said"),
     [
-        "timeout",
-        "heartbeat_timeout",
+        (5, "takes a timedelta, such as"),
+        (timedelta(), "leaves no time at all"),
+        (timedelta(seconds=-1), "leaves no time at all"),
     ],
 )
-def test_an_option_that_is_yet_to_come_is_refused(option: str) -> None:
-    options: Any = {option: timedelta(seconds=1)}
-    said = rf"\({option}=...\) is not available yet in this release"
-    with pytest.raises(UnknownOption, match=said):
+def test_a_limit_is_a_length_of_time(option: str, value: object, said: str) -> None:
+    options: Any = {option: value}
+    with pytest.raises(DefinitionError, match=said):
         action(**options)(charge)
-    with pytest.raises(UnknownOption, match=said):
-        action(charge).using(**options)
+
+
+def test_a_silence_that_can_never_pass_is_refused() -> None:
+    second = timedelta(seconds=1)
+    with pytest.raises(DefinitionError, match="can never pass within timeout"):
+        action(timeout=second, heartbeat_timeout=2 * second)(charge)
+
+
+def test_limits_are_kept_with_the_rule_and_none_takes_one_away() -> None:
+    second = timedelta(seconds=1)
+    with registry.isolated():
+        made = action(timeout=second, heartbeat_timeout=second)(charge)
+        assert made.declared.rule == StepRule(timeout=second, heartbeat_timeout=second)
+        assert made.using(timeout=None).declared.rule.timeout is None
 
 
 def test_a_body_and_its_outcome_are_one_transaction_where_that_is_asked_for() -> None:

@@ -121,6 +121,11 @@ BAD: list[Case] = [
         r"is 120; with SAGA_FLOW\['SLICE'\] of 116 s .* at least 121",
     ),
     (
+        catalogue.LONG_STEP,
+        {"timeouts": {"shop.ship": timedelta(seconds=106)}},
+        r"shop.ship has a timeout of 106 s; .* leaves it 105",
+    ),
+    (
         catalogue.POOL,
         {**database(POSTGRESQL, options={"pool": True}), "is_cluster": True},
         r"\['OPTIONS'\]\['pool'\] is set",
@@ -254,6 +259,7 @@ GOOD = {
     ),
     "many workers": {"q_cluster": presets.q_cluster(workers=32)},
     "sync under test": {**cluster(sync=True), "under_test": True},
+    "a step that just fits": {"timeouts": {"shop.ship": timedelta(seconds=105)}},
     "a slice that just fits": {"conf": conf.Settings(SLICE=timedelta(seconds=115))},
     "own name in the environment": {"cluster_name": "saga_flow"},
     "an alternative's name there": {

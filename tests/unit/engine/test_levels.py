@@ -37,6 +37,8 @@ def undo(
         "worker": None,
         "available_at": NOON,
         "error": None,
+        "started_at": None,
+        "deadline_at": None,
     }
     status_ = CompensationStatus(status)
     return kind(id=id, level=level, status=status_, **{**known, **facts})

@@ -63,7 +63,7 @@ def test_a_sweep_is_due_again_only_after_its_pause() -> None:
 
     assert leader.due({}, 100.0) == list(leader.EVERY)
     assert leader.due(swept, 100.5) == []
-    assert set(leader.due(swept, 101.0)) == {"due_work", "workers"}
+    assert set(leader.due(swept, 101.0)) == {"due_work", "limits", "workers"}
     assert "doctor" in leader.due(swept, 160.0)
 
 
