@@ -29,7 +29,7 @@ _CHANCE: Final = Random()  # noqa: S311 - guards nothing
 
 def failed(attempt: Attempt, error: BaseException, started: datetime | None) -> Outcome:
     """The outcome of a try that threw: another one is owed, or the step failed."""
-    delay = None
+    delay, final = None, False
     if isinstance(error, TenancyFailed):
         # the body was never begun, so whatever its policy says it is not given up
         delay = retry.hold_off(attempt.attempt)
@@ -38,12 +38,17 @@ def failed(attempt: Attempt, error: BaseException, started: datetime | None) -> 
         delay = retry.delay_after(
             attempt.rule.retry, tries, lambda: _CHANCE.uniform(-1, 1)
         )
+    else:
+        final = True
     again = None if delay is None else attempt.now() + delay
     status = ActionStatus.FAILED if again is None else ActionStatus.PENDING
     if again is not None and is_past(attempt.expires_at, again):
         status, again = ActionStatus.EXPIRED, None
         error = over(attempt.expires_at, error)
-    failure = failure_of(error, attempt=attempt.attempt, hide=_hider(attempt))
+    failure = replace(
+        failure_of(error, attempt=attempt.attempt, hide=_hider(attempt)),
+        non_retryable=final,
+    )
     return outcome(
         attempt,
         status,

@@ -32,10 +32,16 @@ class Failure:
     """What led to it, nearest first; none of them has causes of its own."""
     attempt: int | None = None
     """Which try of a step it ended, counted from 1."""
+    non_retryable: bool = False
+    """Whether it ended the tries by what it is, however many were left."""
 
     def to_json(self) -> str:
         """Return it as text to be stored."""
-        return json_text.to_json(asdict(self))
+        node = asdict(self)
+        for each in (node, *node["causes"]):
+            if not each["non_retryable"]:
+                del each["non_retryable"]
+        return json_text.to_json(node)
 
     @classmethod
     def from_json(cls, text: str, *, what: str = "failure") -> Failure:

@@ -120,6 +120,7 @@ def test_what_a_killed_worker_wrote_in_an_atomic_step_is_there_once(
     assert Worker.objects.get(pid=victim).status == WorkerStatus.LOST
 
 
+@pytest.mark.covers("L-RECL-7a")
 def test_a_worker_killed_in_a_queued_step_is_followed_by_another(
     tmp_path: Path,
 ) -> None:

@@ -226,6 +226,7 @@ def test_a_step_outcome_against_cancel() -> None:
         assert check(run.pk) is FlowStatus.CANCELLED
 
 
+@pytest.mark.covers("N-21")
 def test_a_signal_against_a_suspension_is_no_lost_wake_up() -> None:
     """Without the inbox in the guard the run sleeps over its delivery for good."""
     for _ in rounds():
@@ -363,6 +364,7 @@ def test_terminate_against_the_last_undo_in_flight() -> None:
         assert check(run.pk) is FlowStatus.TERMINATED
 
 
+@pytest.mark.covers("D-START-10")
 def test_starts_of_one_instance_id_make_one_run() -> None:
     for number in rounds():
         afresh()

@@ -32,7 +32,7 @@ def _commands() -> list[tuple[str, str]]:
     return list(rows.values_list("status", "outcome"))
 
 
-@pytest.mark.covers("D-START-1")
+@pytest.mark.covers("D-START-1", "D-START-3")
 def test_a_duplicate_is_rejected_by_default_and_its_command_row_stays() -> None:
     one = _order().using(instance_id="one")
     one.start(5)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from saga_flow import WAIT_ALL, FlowStatus, client, clock, jobs
 from saga_flow.authoring.handle import Handle
-from saga_flow.models import ActionRun, FlowRun, FlowSignal, FlowTimer
+from saga_flow.models import ActionRun, CompensationRun, FlowRun, FlowSignal, FlowTimer
 from saga_flow.records import Wake, Wanted
 from saga_flow.store import claims, outbox, workers
 from tests.integration.blocks.flows import (
@@ -167,6 +167,27 @@ def test_wait_all_lets_everybody_settle_and_undoes_all_that_completed(
     assert handle.refresh().failed()
     assert steps(handle.run_id, "status") == ["failed", "completed", "completed"]
     assert sorted(ran[-2:]) == ["undo b b!", "undo c c!"]
+
+
+@pytest.mark.covers("M-PAR-7", "M-SAGA-6")
+@pytest.mark.parametrize("by_jobs", [True, False])
+def test_members_are_undone_as_one_level(
+    by_jobs: bool,  # noqa: FBT001
+    sent: list[Wake],
+) -> None:
+    if by_jobs:
+        handle = started(Trip, ["a", "b", "no c"], WAIT_ALL)
+        work_off(sent)
+    else:
+        handle = Trip.using(instance_id="b1").run_sync(["a", "b", "no c"], WAIT_ALL)
+
+    assert handle.refresh().failed()
+    undos = CompensationRun.objects.filter(run=handle.run_id).order_by("order")
+    assert list(undos.values_list("sequence", "level", "status")) == [
+        (1, 0, "completed"),
+        (0, 0, "completed"),
+    ]
+    assert sorted(ran[-2:]) == ["undo a a!", "undo b b!"]
 
 
 def test_wait_all_is_not_hurried_by_a_signal(sent: list[Wake]) -> None:

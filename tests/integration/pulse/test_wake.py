@@ -133,6 +133,7 @@ def test_a_started_run_whose_job_waits_is_not_hinted_again_at_once(
     assert wake.due_runs(10) == [run.run_id]
 
 
+@pytest.mark.covers("L-RECL-8")
 def test_hints_outside_their_window_do_not_fill_the_page(
     time: clock.FakeClock, sent: list[Wake]
 ) -> None:

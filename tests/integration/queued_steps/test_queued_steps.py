@@ -245,6 +245,7 @@ def die(handle: Handle[Any]) -> None:
     assert claims.claim_step(the_step(handle).pk, uuid4()) is not None
 
 
+@pytest.mark.covers("L-RECL-3")
 def test_a_step_whose_worker_died_is_tried_again() -> None:
     handle = started(Parcel)
     die(handle)
@@ -388,6 +389,7 @@ def test_run_sync_makes_up_for_a_worker_that_died() -> None:
     assert handle.refresh().output() == "packed"
 
 
+@pytest.mark.covers("L-RECL-1")
 def test_run_sync_leaves_a_step_that_a_live_worker_has() -> None:
     handle = started(Parcel)
     claims.claim_step(the_step(handle).pk, workers.ensure())
