@@ -4,6 +4,7 @@ Every error that Saga Flow raises::
     SagaFlowError
     ├── ActionFailed              a step threw and has no attempt left
     ├── ActionExpired             a step missed its own deadline
+    ├── CompensationFailed        self.compensate() could not undo everything
     ├── ActionTimedOut            one attempt ran over its limit
     ├── ResultNotSerializable     a step returned what can't be stored
     ├── SignalTimedOut            a wait ran out
@@ -40,6 +41,7 @@ Failures are stored as text and never pickled, so these need not survive a pickl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import DatabaseError
@@ -68,6 +70,18 @@ class ActionExpired(SagaFlowError):
     def __init__(self, *, name: str, sequence: int, message: str) -> None:
         self.name, self.sequence, self.message = name, sequence, message
         super().__init__(f"Step {sequence} ({name}) expired: {message}")
+
+
+class CompensationFailed(SagaFlowError):
+    """``self.compensate()`` could not undo everything; the rest of it stays undone."""
+
+    def __init__(self, *, name: str, sequence: int, left: Sequence[int]) -> None:
+        self.name, self.sequence, self.left = name, sequence, tuple(left)
+        """The undo that failed, the step's ordinal, and all ordinals not undone."""
+        super().__init__(
+            f"The undo {name} of step {sequence} failed for good; steps "
+            f"{', '.join(map(str, left))} are not undone."
+        )
 
 
 class ActionTimedOut(SagaFlowError):

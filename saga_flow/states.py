@@ -196,6 +196,7 @@ class SideEffectKind(TextChoices):
     UUID4 = "uuid4", pgettext_lazy("side effect", "UUID")
     RANDOM = "random", pgettext_lazy("side effect", "Random number")
     INTERRUPT = "interrupt", pgettext_lazy("side effect", "Interrupt")
+    COMPENSATE = "compensate", pgettext_lazy("side effect", "Compensation")
 
 
 _F = FlowStatus

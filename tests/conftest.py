@@ -24,6 +24,7 @@ MARKERS = {
     "integration/atomic": "conformance",
     "integration/cancelling": "conformance",
     "integration/commands_layer": "conformance",
+    "integration/compensating": "conformance",
     "integration/costs": "conformance",
     "integration/crash": "conformance",
     "integration/events": "conformance",

@@ -133,6 +133,15 @@ class Workflow:
         engine = self._engine("add_compensation()")
         engine.add_undo(members.added_undo(undo, args, kwargs))
 
+    def compensate(self) -> None:
+        """
+        Undo everything so far, newest first, and carry on.
+
+        What was undone is in no later rollback. Raises CompensationFailed when an
+        undo failed for good, once those are done that its policy lets go on.
+        """
+        self._engine("compensate()").compensate_all()
+
     @overload
     def signal(self, name: str, payload: type[T], /) -> SignalWait[T]: ...
     @overload

@@ -42,6 +42,10 @@ class Calls:
         compensating.add(self._pass, call)
 
     @engine_call
+    def compensate_all(self) -> None:
+        compensating.compensate(self._pass)
+
+    @engine_call
     def wait_signal(self, call: SignalCall, /) -> Any:
         return waits.wait_signal(self._pass, call)
 

@@ -98,7 +98,7 @@ def fail(pass_: Pass, error: BaseException) -> bool:
     while, with the outcome in hand recorded.
     """
     claim, gathered = pass_.claim, pass_.pending.gathered()
-    steps = planning.with_held(history.steps(claim.run), gathered.held)
+    steps = planning.with_held(history.steps_to_undo(claim.run), gathered.held)
     try:
         first = planning.plan(steps, instance_id=claim.instance_id, kept=claim.tenancy)
     except RollbackNotPlannable as unplannable:

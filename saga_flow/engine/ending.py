@@ -33,7 +33,9 @@ def expire(run: UUID) -> FlowStatus | None:
         return None
     try:
         first = planning.plan(
-            history.steps(run), instance_id=known.instance_id, kept=known.tenancy
+            history.steps_to_undo(run),
+            instance_id=known.instance_id,
+            kept=known.tenancy,
         )
     except RollbackNotPlannable as unplannable:
         logger.warning("run=%s is overdue, but held off: %s", run, unplannable)
@@ -84,7 +86,7 @@ def compensate(command: Command, run: Snapshot) -> None:
     """
     kept = history.identity_at_work(run.run_id).tenancy
     first = planning.plan(
-        history.steps(run.run_id), instance_id=run.instance_id, kept=kept
+        history.steps_to_undo(run.run_id), instance_id=run.instance_id, kept=kept
     )
     rollback.enter(
         Ending(

@@ -54,9 +54,9 @@ def _too_large(pass_: Pass, left: Any) -> Next:
     return _guarded(pass_, lambda: closing.fail(pass_, left.error))
 
 
-def _slice_over(pass_: Pass, _left: Any) -> Next:
-    # the step that was about to begin has taken an ordinal already
-    position = pass_.ordinal - 1
+def _slice_over(pass_: Pass, left: Any) -> Next:
+    # what was about to begin has taken an ordinal already
+    position = pass_.ordinal - left.taken
     gathered = pass_.pending.gathered()
     return _guarded(
         pass_, lambda: passes.give_up_slice(pass_.claim, gathered, position)

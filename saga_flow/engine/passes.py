@@ -170,9 +170,11 @@ class Pass:
         if self.ordinal < len(self.recorded):
             raise self.mismatch(self.ordinal, "the end of handle()")
 
-    def check_right(self) -> None:
+    def check_right(self, taken: int = 1) -> None:
         """
         End the pass once its time slice is used up, or its worker was found lost.
+
+        *taken* is how many ordinals were handed out for what has not been begun.
 
         A worker that was declared lost may still hold a lease that nobody has taken
         over yet; it starts nothing more.
@@ -180,7 +182,7 @@ class Pass:
         if not holdings.holds("run", str(self.claim.run), self.claim.epoch):
             raise self.leave(Outdone())
         if clock.monotonic() > self._slice_ends:
-            raise self.leave(SliceOver())
+            raise self.leave(SliceOver(taken))
 
     def waits_here(self, remaining: timedelta) -> bool:
         """Whether a wait of *remaining* is short enough to sit out in the pass."""

@@ -33,7 +33,11 @@ class Suspended(Unwind):
 
 
 class SliceOver(Unwind):
-    """Other runs get the worker."""
+    """Other runs get the worker; *taken* ordinals have nothing recorded yet."""
+
+    def __init__(self, taken: int = 1) -> None:
+        self.taken = taken
+        super().__init__("slice over")
 
 
 class Paused(Unwind):

@@ -232,6 +232,13 @@ def steps(run: UUID) -> tuple[StepFacts, ...]:
     return tuple(_rows(ActionRun, _STEP, _step, run))
 
 
+def steps_to_undo(run: UUID) -> tuple[StepFacts, ...]:
+    """Steps of *run* that have no undo yet, by ordinal: what a plan is made of."""
+    planned = CompensationRun.objects.using(dialect.alias()).filter(run_id=run)
+    undone = set(planned.values_list("sequence", flat=True))
+    return tuple(step for step in steps(run) if step.sequence not in undone)
+
+
 def step(run: UUID, sequence: int) -> StepFacts:
     """One step of *run*."""
     rows = ActionRun.objects.using(dialect.alias()).filter(run_id=run)

@@ -82,12 +82,12 @@ def _retry(step: StepRule) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def load_rule(text: str) -> StepRule:
-    """The rule that :func:`dump_rule` wrote. Raises ValueError or KeyError."""
+    """The rule that :func:`dump_rule` wrote. Raises ValueError."""
     data = json.loads(text)
     max_delay, expires_in = data.get("max_delay"), data.get("expires_in")
     return StepRule(
         retry=RetryRule(
-            attempts=data["attempts"],
+            attempts=data.get("attempts", 1),
             delay=timedelta(microseconds=data.get("delay", 0)),
             backoff=data.get("backoff", 2.0),
             jitter=data.get("jitter", 0.0),
@@ -95,7 +95,7 @@ def load_rule(text: str) -> StepRule:
             non_retryable=tuple(data.get("non_retryable", ())),
             retry_on=tuple(data.get("retry_on", ())),
         ),
-        lost_worker=LostWorker(data["lost_worker"]),
+        lost_worker=LostWorker(data.get("lost_worker", LostWorker.RETRY)),
         expires_in=_span(expires_in),
         dispatch=Dispatch(data.get("dispatch", Dispatch.INLINE)),
         queue=data.get("queue", ""),

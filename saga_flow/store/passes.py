@@ -69,8 +69,8 @@ def commit_step(
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,
-        where=_at_work(claim),
-        sets=_run_sets(gathered, len(lines), position),
+        where=at_work(claim),
+        sets=run_sets(gathered, len(lines), position),
     )
     _commit(update, statements, by_key=_is_by_key(gathered))
 
@@ -93,8 +93,8 @@ def reclaim_step(claim: Claim, gathered: Gathered, step: Try, position: int) -> 
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,
-        where=_at_work(claim),
-        sets=_run_sets(gathered, len(lines), position),
+        where=at_work(claim),
+        sets=run_sets(gathered, len(lines), position),
     )
     _commit(update, statements)
 
@@ -115,9 +115,9 @@ def suspend(claim: Claim, gathered: Gathered, wait: Wait, position: int) -> None
     statements.extend(journal.insert(claim.run, lines))
     update = RunUpdate(
         run=claim.run,
-        where=(*_at_work(claim), guards.inbox_is(claim.inbox)),
+        where=(*at_work(claim), guards.inbox_is(claim.inbox)),
         sets={
-            **_run_sets(gathered, len(lines), position),
+            **run_sets(gathered, len(lines), position),
             "status": FlowStatus.WAITING.value,
             "lease_owner": None,
             "wake_at": dialect.now() if wait.at_once else wait.wake_at,
@@ -138,9 +138,9 @@ def give_up_slice(claim: Claim, gathered: Gathered, position: int | None) -> Non
     statements = [*statements_of(claim, gathered), *journal.insert(claim.run, lines)]
     update = RunUpdate(
         run=claim.run,
-        where=_at_work(claim),
+        where=at_work(claim),
         sets={
-            **_run_sets(gathered, len(lines), position),
+            **run_sets(gathered, len(lines), position),
             "status": FlowStatus.WAITING.value,
             "lease_owner": None,
             "wake_at": dialect.now(),
@@ -195,7 +195,7 @@ def hold_off(
         run=claim.run,
         where=(guards.RUNNING, guards.leased(claim.owner, claim.epoch)),
         sets={
-            **_run_sets(gathered, len(lines), position),
+            **run_sets(gathered, len(lines), position),
             "status": FlowStatus.WAITING.value,
             "lease_owner": None,
             "wake_at": until,
@@ -220,7 +220,7 @@ def interrupt(
         run=claim.run,
         where=(guards.RUNNING, guards.leased(claim.owner, claim.epoch)),
         sets={
-            **_run_sets(gathered, len(lines), position),
+            **run_sets(gathered, len(lines), position),
             "status": FlowStatus.INTERRUPTED.value,
             "revision": Sql("revision + 1"),
             "lease_owner": None,
@@ -253,7 +253,7 @@ def _close(
     def attempt() -> None:
         with atomic():
             sets = {
-                **_run_sets(gathered, len(lines) + 1, None),
+                **run_sets(gathered, len(lines) + 1, None),
                 **extra,
                 **settlement.closed(status),
             }
@@ -276,7 +276,8 @@ def drive(claim: Claim) -> Wake:
     return Wake(kind=Wanted.DRIVE, id=str(claim.run), queue=claim.queue)
 
 
-def _at_work(claim: Claim) -> tuple[Sql, ...]:
+def at_work(claim: Claim) -> tuple[Sql, ...]:
+    """The guard of a pass that goes on: its lease, and nobody asks it to pause."""
     return (
         guards.RUNNING,
         guards.leased(claim.owner, claim.epoch),
@@ -322,7 +323,8 @@ def _is_by_key(gathered: Gathered) -> bool:
     return not (gathered.taken or gathered.tags or gathered.gave_up or gathered.losers)
 
 
-def _run_sets(gathered: Gathered, lines: int, position: int | None) -> dict[str, Any]:
+def run_sets(gathered: Gathered, lines: int, position: int | None) -> dict[str, Any]:
+    """What each commit of a pass sets on the run's row."""
     sets: dict[str, Any] = {
         "history_seq": journal.plus(lines),
         "passes": Sql("passes + 1"),

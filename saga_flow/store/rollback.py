@@ -133,7 +133,7 @@ def _close_at_once(ending: Ending) -> FlowStatus:
         sets = {**settlement.closed(ending.closing_as), "error": ending.error}
         _guarded(ending, sets, len(lines) + 1)
         plans, _ = undos.planned(ending.run, ending.first, ending.plan_one)
-        if plans or _in_flight(ending.run):
+        if plans or _in_flight(ending.run) or undos.unfinished(ending.run):
             raise _MoreToUndo
         settled = settlement.settle(ending.run)
         last = journal.line(f"flow.{ending.closing_as.value}", **settled.as_data())
@@ -157,7 +157,8 @@ def _enter(ending: Ending) -> FlowStatus:
         }
         _guarded(ending, sets, 0)
         plans, told = undos.planned(ending.run, ending.first, ending.plan_one)
-        undos.insert(ending.run, plans)
+        earlier = undos.planned_so_far(ending.run)
+        undos.insert(ending.run, plans, first=earlier)
         in_flight = _in_flight(ending.run)
         started = journal.line(
             "rollback.started",
@@ -168,19 +169,17 @@ def _enter(ending: Ending) -> FlowStatus:
         lines = [*lines_of(ending.gathered), *ending.lines, started, *told]
         if ending.command is not None:
             command_rows.number(ending.command, ending.run)
-        _more(ending.run, len(lines), _planned(len(plans), len(in_flight)))
+        _more(ending.run, len(lines), _planned(len(plans), earlier, len(in_flight)))
         _journal(ending.run, lines)
         outbox.send(Wake(kind=Wanted.DRIVE, id=str(ending.run), queue=ending.queue))
     return FlowStatus.CANCELLING
 
 
-def _planned(plans: int, in_flight: int) -> dict[str, Any]:
-    sets: dict[str, Any] = {
-        "compensation_state": (
-            CompensationState.PENDING if plans else CompensationState.NONE
-        ).value,
-        "drain_until": None,
-    }
+def _planned(plans: int, earlier: int, in_flight: int) -> dict[str, Any]:
+    sets: dict[str, Any] = {"drain_until": None}
+    if plans or not earlier:
+        state = CompensationState.PENDING if plans else CompensationState.NONE
+        sets["compensation_state"] = state.value
     if in_flight:
         sets["drain_until"] = dialect.read_now() + conf.get().DRAIN_LIMIT
     return sets

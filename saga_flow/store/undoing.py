@@ -39,7 +39,7 @@ def start(claim: Claim, undo: UndoFacts) -> UndoFacts:
     def attempt() -> UndoFacts:
         with atomic():
             guard(_begin_guard(claim, undo))
-            run_statement(claim.run, _begin(undo, claim.owner, token))
+            run_statement(claim.run, begin(undo, claim.owner, token))
             _tell_begun(claim.run, undo)
             return history.undo(undo.id)
 
@@ -100,7 +100,7 @@ def _take(run: UUID, undo: UndoFacts, owner: UUID, token: int) -> UndoFacts:
         before = history.undo(undo.id)
         if not wake.may_take_undo(undo.id):
             raise Refused
-        run_statement(run, _begin(before, owner, token))
+        run_statement(run, begin(before, owner, token))
         _tell_begun(run, before)
         return history.undo(undo.id)
 
@@ -116,7 +116,8 @@ def _tell_begun(run: UUID, undo: UndoFacts) -> None:
         run_statement(run, statement)
 
 
-def _begin(undo: UndoFacts, owner: UUID, token: int) -> Update:
+def begin(undo: UndoFacts, owner: UUID, token: int) -> Update:
+    """The undo's row as its next try begins, under the claim that was read."""
     lost = undo.status is CompensationStatus.RUNNING
     return Update(
         model=CompensationRun,

@@ -17,6 +17,7 @@ from saga_flow.records import (
     UndoPlan,
 )
 from saga_flow.states import (
+    UNFINISHED_UNDO,
     ActionStatus,
     CompensationState,
     CompensationStatus,
@@ -42,7 +43,7 @@ def planned(
     kept = {plan.sequence: plan for plan in first}
     try:
         with transaction.atomic(using=dialect.alias()):
-            steps = history.steps(run)
+            steps = history.steps_to_undo(run)
     except Exception as error:  # noqa: BLE001 - whatever it is, the first plan stands
         return list(first), [journal.line("rollback.replan_failed", error=str(error))]
     plans: dict[int, UndoPlan] = {}
@@ -138,7 +139,7 @@ def extend(run: UUID, step: StepFacts, plan_one: PlanOne) -> None:
         run_id=run, level__gt=plan.level
     )
     passed = begun.exclude(status=CompensationStatus.PENDING).exists()
-    insert(run, (plan,), first=_planned_so_far(run), out_of_order=passed)
+    insert(run, (plan,), first=planned_so_far(run), out_of_order=passed)
     tell(
         run,
         journal.line(
@@ -170,14 +171,21 @@ def give_up_lost(claim: Claim, lost: Outcome, plan: UndoPlan | None) -> None:
             )
             run_statement(claim.run, outcome_update(claim.run, lost))
             if plan is not None:
-                insert(claim.run, (plan,), first=_planned_so_far(claim.run))
+                insert(claim.run, (plan,), first=planned_so_far(claim.run))
             for statement in journal.insert(claim.run, (line,)):
                 run_statement(claim.run, statement)
 
     retried(attempt)
 
 
-def _planned_so_far(run: UUID) -> int:
+def unfinished(run: UUID) -> bool:
+    """Whether an undo of *run* is still to be done, or under way."""
+    rows = CompensationRun.objects.using(dialect.alias()).filter(run_id=run)
+    return rows.filter(status__in=UNFINISHED_UNDO).exists()
+
+
+def planned_so_far(run: UUID) -> int:
+    """How many undos *run* has, whatever became of them."""
     rows = CompensationRun.objects.using(dialect.alias()).filter(run_id=run)
     return rows.count()
 

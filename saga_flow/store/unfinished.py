@@ -74,12 +74,13 @@ def note(run: UUID, *, bump: bool) -> None:
     """
     Bring what a closed run says of its rollback up to date, under the run's lock.
 
-    Nothing is written for a run that never rolled back. *bump* raises the revision
+    Nothing is written for a run that never undid anything. *bump* raises the revision
     if ``compensation_state`` changes: where the transaction has not done so.
     """
     runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
     row = runs.values("closing_as", "error", "compensation_state", "attention").get()
-    if row["closing_as"] is None:
+    undid_by_itself = row["compensation_state"] != CompensationState.NONE
+    if row["closing_as"] is None and not undid_by_itself:
         return
     state = state_of(run)
     attention = row["attention"]

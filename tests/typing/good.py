@@ -87,6 +87,7 @@ class Checkout(Workflow):
     anything = Signal()
 
     def handle(self, order_id: str, cents: int = 5) -> dict[str, str]:
+        assert_type(self.compensate(), None)
         step = self.action(charge, order_id, cents)
         both = self.parallel(step.compensate_with(refund, order_id, RESULT), self.note)
         assert_type(both.run(), tuple[str, str])

@@ -24,7 +24,7 @@ from saga_flow import (
 )
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import CONTINUE, STOP
-from saga_flow.exceptions import ActionFailed, SignalTimedOut
+from saga_flow.exceptions import ActionFailed, CompensationFailed, SignalTimedOut
 from saga_flow.models import ActionRun
 from saga_flow.states import ActionStatus
 from tests.zoo.actions import took_place as leave_row
@@ -655,6 +655,43 @@ class Raced(Workflow):
         return list(self.parallel(asked, done).run())
 
 
+class UndoneInside(Workflow):
+    """Everything is undone in the middle, and what comes later at the end."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.undone_inside"
+
+    def handle(self) -> None:
+        """Undo, carry on, and fail."""
+        for what in ("book", "charge"):
+            self.action(note, what).compensate_with(take_back, what, RESULT).run()
+        self.compensate()
+        self.action(note, "other").compensate_with(take_back, "other").run()
+        self.action(decline, "last").run()
+
+
+class UndoneInsideStuck(Workflow):
+    """An undo of the middle fails for good, and the workflow is told."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.undone_inside_stuck"
+
+    def handle(self) -> str:
+        """Undo as far as it goes, and carry on."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        self.action(note, "charge").compensate_with(stick, "charge").run()
+        self.action(note, "send").compensate_with(take_back, "send").run()
+        try:
+            self.compensate()
+        except CompensationFailed as error:
+            return self.action(note, f"left {list(error.left)}").run()
+        return "no"
+
+
 class OfItsOwnOptional(Workflow):
     """A step with a job of its own that may fail."""
 
@@ -815,6 +852,8 @@ ALL = (
     Specimen(name="napped", flow=Napped),
     Specimen(name="slept", flow=Slept, moves=(later(LONG),)),
     Specimen(name="valued", flow=Valued, moves=(send("more", 1),)),
+    Specimen(name="undone_inside", flow=UndoneInside),
+    Specimen(name="undone_inside_stuck", flow=UndoneInsideStuck),
     Specimen(name="side_by_side", flow=SideBySide, in_any_order=True),
     Specimen(name="all_settle", flow=AllSettle, in_any_order=True),
     Specimen(name="fails_fast", flow=FailsFast),

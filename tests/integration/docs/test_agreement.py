@@ -302,7 +302,6 @@ def test_every_error_that_authors_meet_is_listed() -> None:
 
 ABSENT: Final = [
     "child",
-    "compensate",
     "wait_until",
     "continue_as_new",
     "patched",

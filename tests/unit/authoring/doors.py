@@ -59,6 +59,9 @@ class FakePass:
     def block(self, call: BlockCall, /) -> Any:
         return self._answer("block", call)
 
+    def compensate_all(self) -> None:
+        self._answer("compensate_all")
+
     def wait_signal(self, call: SignalCall, /) -> Any:
         return self._answer("wait_signal", call)
 
