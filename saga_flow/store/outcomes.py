@@ -272,9 +272,12 @@ def is_claimed(run: UUID, step: StepFacts) -> bool:
 
 def is_recorded(run: UUID, held: Outcome) -> bool:
     """Whether *held* stands, as nobody but its own claim can have written it."""
+    stands_as = {held.status}
+    if held.status is ActionStatus.PENDING and held.member is not None:
+        stands_as.add(ActionStatus.CANCELLED)  # its block was decided without it
     return (
         ActionRun.objects.using(dialect.alias())
-        .filter(run_id=run, sequence=held.sequence, status=held.status)
+        .filter(run_id=run, sequence=held.sequence, status__in=stands_as)
         .filter(attempt=held.attempt, token=held.token)
         .exists()
     )

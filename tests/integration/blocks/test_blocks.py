@@ -11,9 +11,11 @@ from django.utils import timezone
 
 from saga_flow import WAIT_ALL, FlowStatus, client, clock, jobs
 from saga_flow.authoring.handle import Handle
+from saga_flow.engine import planning
 from saga_flow.models import ActionRun, CompensationRun, FlowRun, FlowSignal, FlowTimer
-from saga_flow.records import Wake, Wanted
-from saga_flow.store import claims, outbox, workers
+from saga_flow.records import Membership, Outcome, Wake, Wanted
+from saga_flow.states import ActionStatus
+from saga_flow.store import claims, outbox, outcomes, workers
 from tests.integration.blocks.flows import (
     LONG,
     Changed,
@@ -303,6 +305,34 @@ def test_a_loser_gets_no_further_attempt(sent: list[Wake]) -> None:
     )
     jobs.perform(str(step.pk))
     assert ran.count("a") == 1
+
+
+def test_an_outcome_that_cancels_a_loser_is_found_after_a_commit_of_unknown_result(
+    sent: list[Wake],
+) -> None:
+    """Otherwise it would be recorded again, and listed as refused."""
+    handle = started(Race, ["a", "b"])
+    loser = ActionRun.objects.get(run=handle.run_id, block_index=0)
+    claimed = claims.claim_step(loser.pk, workers.ensure())
+    assert claimed is not None
+    perform(handle, 1)
+    held = Outcome(
+        sequence=0,
+        name=loser.name,
+        attempt=1,
+        token=claimed[1].token,
+        status=ActionStatus.PENDING,
+        available_at=timezone.now(),
+        queued=True,
+        block=0,
+        member=Membership(),
+    )
+
+    assert outcomes.record(handle.run_id, held, planning.planner(None)) is False
+
+    loser.refresh_from_db()
+    assert loser.status == "cancelled"
+    assert outcomes.is_recorded(handle.run_id, held)
 
 
 def test_a_loser_whose_worker_died_is_not_taken_up(sent: list[Wake]) -> None:
