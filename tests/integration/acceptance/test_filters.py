@@ -164,7 +164,8 @@ def test_a_typo_never_means_everything(params: dict[str, Any], told: str) -> Non
 def test_a_list_stays_within_its_tenant() -> None:
     for n in range(3):
         for tenant in ("acme", "other"):
-            seeding.run(f"{tenant}-{n}", tenant=tenant)
+            created = seeding.START + timedelta(seconds=n)
+            seeding.run(f"{tenant}-{n}", tenant=tenant, created_at=created)
     ours = flows.filter(tenant="acme")
 
     assert names(ours) == ["acme-2", "acme-1", "acme-0"]
