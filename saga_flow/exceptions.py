@@ -104,12 +104,33 @@ class SignalTimedOut(SagaFlowError):
         super().__init__(f"No signal {name!r} came in time for the wait at {sequence}.")
 
 
-class ChildFailed(SagaFlowError):
-    """A child run ended as failed or expired."""
+class _ChildEnded(SagaFlowError):
+    """What both ends of a child without a result have in common."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        sequence: int,
+        run_id: object,
+        status: str,
+        type: str = "",
+        message: str = "",
+    ) -> None:
+        self.name, self.sequence, self.run_id = name, sequence, run_id
+        self.status, self.type, self.message = status, type, message
+        told = f": {type}: {message}" if type else ""
+        super().__init__(
+            f"Child {sequence} ({name}, run {run_id}) ended as {status}{told}"
+        )
 
 
-class ChildCancelled(SagaFlowError):
-    """A child run ended as cancelled or terminated."""
+class ChildFailed(_ChildEnded):
+    """A child run ended as failed or expired; ``status`` says which."""
+
+
+class ChildCancelled(_ChildEnded):
+    """A child run ended as cancelled or terminated; ``status`` says which."""
 
 
 class NonRetryable(SagaFlowError):

@@ -43,6 +43,21 @@ def captured(*, restored: bool | None) -> str | None:
     return codec.encode(kept, what=what, limit=options.MAX_PAYLOAD_BYTES)
 
 
+def inherited(kept: str | None, *, restored: bool | None) -> str | None:
+    """What a child keeps of its parent's tenant, to be restored as it wants itself."""
+    if kept is None:
+        return None
+    options = conf.get()
+    wanted = options.TENANCY_AUTO if restored is None else restored
+    own = {
+        "context": _read(kept)["context"],
+        "restored": bool(options.TENANCY_RESTORE) and wanted,
+    }
+    return codec.encode(
+        own, what="captured tenancy of a child", limit=options.MAX_PAYLOAD_BYTES
+    )
+
+
 def context(kept: str | None) -> Any:
     """What was captured when the run was started; None if nothing was."""
     return None if kept is None else _read(kept)["context"]

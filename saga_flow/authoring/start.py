@@ -32,7 +32,7 @@ from saga_flow.names import (
     identifier,
     line,
 )
-from saga_flow.records import Answer, Duplicate, Request, StartOrder
+from saga_flow.records import Answer, ChildCall, Duplicate, Request, StartOrder
 from saga_flow.registry import WorkflowDefinition
 from saga_flow.serialization import bind, encode_arguments
 
@@ -111,6 +111,19 @@ class Start(Generic[P, Rc_co]):
         """Return what :meth:`start` would ask for, checked and not yet asked."""
         return self._filled(args, kwargs)
 
+    def child_call(self, /, *args: P.args, **kwargs: P.kwargs) -> ChildCall:
+        """Return the start as a workflow asks for it. Raises DefinitionError, …"""
+        definition = self._definition
+        _refuse_for_child(self._options, definition.name)
+        order = replace(
+            self._order, arguments=self._arguments(args, kwargs), tenancy=None
+        )
+        return ChildCall(
+            order=order,
+            annotation=definition.result_annotation,
+            restores_tenancy=definition.tenancy,
+        )
+
     def run_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[Rc_co]:
         """
         Start a run and drive it in this process until it has ended or waits.
@@ -144,6 +157,11 @@ class Start(Generic[P, Rc_co]):
     areserve = twin(reserve)
 
     def _filled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> StartOrder:
+        text = self._arguments(args, kwargs)
+        kept = tenancy.captured(restored=self._definition.tenancy)
+        return replace(self._order, arguments=text, tenancy=kept)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         definition = self._definition
         what = f"workflow {definition.name}"
         handle = definition.cls.handle
@@ -153,8 +171,7 @@ class Start(Generic[P, Rc_co]):
         # Made once, and thrown away: an engine call in __init__ shows here, before
         # there is a run that could never be driven.
         definition.cls()
-        kept = tenancy.captured(restored=definition.tenancy)
-        return replace(self._order, arguments=text, tenancy=kept)
+        return text
 
     def _accepted(self, order: StartOrder) -> Answer:
         client = ports.client()
@@ -263,3 +280,18 @@ def subject_key(subject: Any) -> str:
             f"subject={subject!r} is not saved, so it has no key yet; save it first."
         )
     return line(f"{label}:{subject.pk}", what="the business key of subject")
+
+
+def _refuse_for_child(options: StartOptions, what: str) -> None:
+    """Raise DefinitionError for options that belong to a client's start alone."""
+    given = cast(Mapping[str, Any], options)
+    for name in _NOT_FOR_CHILDREN:
+        if name in given:
+            raise DefinitionError(
+                f"self.child({what}.using({name}={given[name]!r})): a child takes no "
+                f"{name}. It is its parent's alone and in its parent's tenant; leave "
+                "it out."
+            )
+
+
+_NOT_FOR_CHILDREN: Final = ("on_duplicate", "idempotency_key", "principal", "tenant")

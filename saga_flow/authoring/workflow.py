@@ -12,6 +12,7 @@ from uuid import UUID
 from saga_flow import clock, names
 from saga_flow.authoring import (
     blocks,
+    children,
     groups,
     members,
     meta,
@@ -22,6 +23,7 @@ from saga_flow.authoring import (
 from saga_flow.authoring.action import Action
 from saga_flow.authoring.annotations import returned
 from saga_flow.authoring.blocks import FAIL_FAST, Block, Timer
+from saga_flow.authoring.children import Child
 from saga_flow.authoring.groups import Group
 from saga_flow.authoring.handle import Handle
 from saga_flow.authoring.members import Member, Step
@@ -258,6 +260,16 @@ class Workflow:
     def timer(self, until: timedelta | datetime, /) -> Timer:
         """Return a sleep that can stand in a block, of a length or until a moment."""
         return blocks.timer(self._engine("timer()"), until)
+
+    def child(
+        self,
+        flow: type[Handles[P, R]] | Start[P, R],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Child[R]:
+        """Return another workflow as a child; end it in ``.run()`` or ``.detach()``."""
+        return children.child(self._engine("child()"), flow, args, kwargs)
 
     def sleep(self, duration: timedelta, /) -> None:
         """Wait for *duration*, however often the process ends meanwhile."""

@@ -8,7 +8,7 @@ from uuid import UUID
 from saga_flow import clock, conf, pulse
 from saga_flow.engine import drive as engine
 from saga_flow.engine import perform, undoing
-from saga_flow.store import dialect, history, starts, transaction, wake
+from saga_flow.store import children, dialect, history, starts, transaction, wake
 
 
 def drive(run_id: UUID) -> None:
@@ -33,13 +33,23 @@ def drive(run_id: UUID) -> None:
 
 def _do_a_job(run_id: UUID, now: history.Progress) -> bool:
     """Do what a job was sent for, if that is all that the run waits for."""
-    if now.awaits_step:
-        return _perform(run_id)
+    if now.awaits_step and _perform(run_id):
+        return True
+    if now.awaits_child and _drive_children(run_id):
+        return True
     undo = wake.next_undo(run_id) if now.rolls_back else None
     if undo is None:
         return False
     undoing.perform_undo(undo)
     return True
+
+
+def _drive_children(run_id: UUID) -> bool:
+    """Drive each open child in turn, as this process would drive a run of its own."""
+    found = children.open_children(run_id)
+    for child in found:
+        drive(child)
+    return bool(found)
 
 
 def _perform(run_id: UUID) -> bool:

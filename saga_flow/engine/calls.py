@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from saga_flow.engine import blocks, compensating, steps, values, waits
+from saga_flow.engine import blocks, children, compensating, steps, values, waits
 from saga_flow.engine.passes import Pass
 from saga_flow.engine.staying import Stay
 from saga_flow.engine.watching import Watch, engine_call
-from saga_flow.records import BlockCall, RunInfo, SignalCall, StepCall
+from saga_flow.records import BlockCall, ChildCall, RunInfo, SignalCall, StepCall
 from saga_flow.states import SideEffectKind
 
 
@@ -36,6 +36,11 @@ class Calls:
     @engine_call
     def block(self, call: BlockCall, /) -> Any:
         return blocks.block(self._pass, call)
+
+    @engine_call
+    def child(self, call: ChildCall, /) -> Any:
+        start = children.detach if call.detached else children.child
+        return start(self._pass, call)
 
     @engine_call
     def add_undo(self, call: StepCall, /) -> None:

@@ -114,6 +114,7 @@ def fail(pass_: Pass, error: BaseException) -> bool:
             first=first,
             plan_one=planning.planner(claim.tenancy),
             claim=claim,
+            parent=claim.parent,
             gathered=gathered,
             position=pass_.recorded_now,
         )

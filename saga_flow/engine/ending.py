@@ -60,6 +60,7 @@ def expire(run: UUID) -> FlowStatus | None:
                 closing_as=FlowStatus.EXPIRED,
                 error=closing.error_text(error),
                 first=first,
+                parent=known.parent,
                 plan_one=planning.planner(known.tenancy),
                 lines=(journal.line("flow.deadline_passed"),),
             )

@@ -8,6 +8,7 @@ from saga_flow.records import (
     Gathered,
     Line,
     Losers,
+    NewChild,
     NewMarker,
     NewSideEffect,
     NewStep,
@@ -30,6 +31,7 @@ class Gathering:
     timers: list[NewTimer] = field(default_factory=list)
     markers: list[NewMarker] = field(default_factory=list)
     steps: list[NewStep] = field(default_factory=list)
+    children: list[NewChild] = field(default_factory=list)
     losers: list[Losers] = field(default_factory=list)
     tags: dict[str, str | None] = field(default_factory=dict)
     memo: str | None = None
@@ -40,7 +42,8 @@ class Gathering:
     def waits(self) -> int:
         """How many ordinals nothing but a suspension records."""
         unfired = sum(not timer.fired for timer in self.timers)
-        return unfired + len(self.markers) + len(self.steps)
+        waits = len(self.markers) + len(self.steps) + len(self.children)
+        return unfired + waits
 
     def gathered(self) -> Gathered:
         """All of it, frozen."""
@@ -54,6 +57,7 @@ class Gathering:
             timers=tuple(self.timers),
             markers=tuple(self.markers),
             steps=tuple(self.steps),
+            children=tuple(self.children),
             losers=tuple(self.losers),
             tags=dict(self.tags),
             memo=self.memo,
@@ -65,7 +69,13 @@ class Gathering:
 def new_ordinals(gathered: Gathered) -> int:
     """How many ordinals are recorded by the commit that carries *gathered*."""
     early = sum(taken.marker is None for taken in gathered.taken)
-    new = (gathered.side_effects, gathered.timers, gathered.markers, gathered.steps)
+    new = (
+        gathered.side_effects,
+        gathered.timers,
+        gathered.markers,
+        gathered.steps,
+        gathered.children,
+    )
     return early + sum(map(len, new))
 
 
@@ -73,12 +83,15 @@ def without_waits(gathered: Gathered) -> Gathered:
     """
     What holds whatever arrives meanwhile.
 
-    All but new wait-markers, timers and queued steps, which only a suspension writes,
-    and what is told of their ordinals.
+    All but new wait-markers, timers, children and queued steps, which only a
+    suspension writes, and what is told of their ordinals.
     """
     gone = {marker.sequence for marker in gathered.markers}
     gone |= {step.sequence for step in gathered.steps}
+    gone |= {child.sequence for child in gathered.children}
     gone |= {timer.sequence for timer in gathered.timers if not timer.fired}
     lines = tuple(line for line in gathered.lines if line.step not in gone)
     timers = tuple(timer for timer in gathered.timers if timer.fired)
-    return replace(gathered, markers=(), timers=timers, steps=(), lines=lines)
+    return replace(
+        gathered, markers=(), timers=timers, steps=(), children=(), lines=lines
+    )

@@ -6,6 +6,7 @@ Data goes down as these records; models never leave the store and the queries.
 
 from saga_flow.records.calls import (
     BlockCall,
+    ChildCall,
     MemberCall,
     RunInfo,
     SignalCall,
@@ -16,6 +17,7 @@ from saga_flow.records.decisions import (
     Gathered,
     Line,
     Losers,
+    NewChild,
     NewMarker,
     NewSideEffect,
     NewStep,
@@ -48,6 +50,7 @@ from saga_flow.records.requests import (
     Wanted,
 )
 from saga_flow.records.rules import (
+    ClosePolicy,
     Dispatch,
     Duplicate,
     Join,
@@ -65,8 +68,10 @@ from saga_flow.records.rules import (
 __all__ = [
     "Answer",
     "BlockCall",
+    "ChildCall",
     "ChildFacts",
     "Claim",
+    "ClosePolicy",
     "Dispatch",
     "Duplicate",
     "Facts",
@@ -78,6 +83,7 @@ __all__ = [
     "LostWorker",
     "MemberCall",
     "Membership",
+    "NewChild",
     "NewMarker",
     "NewSideEffect",
     "NewStep",

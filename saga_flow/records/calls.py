@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from saga_flow.records.rules import Join, StepRule, UndoOrder
+from saga_flow.records.requests import StartOrder
+from saga_flow.records.rules import ClosePolicy, Join, StepRule, UndoOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,23 @@ class BlockCall:
 
 
 MemberCall: TypeAlias = StepCall | SignalCall | TimerCall | BlockCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildCall:
+    """``self.child(...)``, ready to be started or replayed."""
+
+    order: StartOrder
+    """Without instance id, tenant and tenancy unless named: the pass fills them in."""
+
+    close_policy: ClosePolicy = ClosePolicy.ABANDON
+    continue_on_failure: bool = False
+    detached: bool = False
+    """Nothing is awaited: the answer is its run, instance id and tenant."""
+
+    annotation: Any = Any
+    restores_tenancy: bool | None = None
+    """Whether the child's workflow wants its tenant restored; None: the settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

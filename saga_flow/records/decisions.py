@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 from saga_flow.records.calls import StepCall
-from saga_flow.records.rules import Membership, StepRule
+from saga_flow.records.requests import StartOrder
+from saga_flow.records.rules import ClosePolicy, Membership, StepRule
 from saga_flow.states import ActionStatus, SideEffectKind
 
 
@@ -97,6 +99,17 @@ class NewTimer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewChild:
+    """A child to be started, and the link to it."""
+
+    sequence: int
+    run: UUID
+    order: StartOrder
+    close_policy: ClosePolicy
+    continue_on_failure: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewSideEffect:
     """A recorded value to be inserted."""
 
@@ -151,6 +164,7 @@ class Gathered:
     steps: tuple[NewStep, ...] = ()
     """Steps that jobs of their own perform."""
 
+    children: tuple[NewChild, ...] = ()
     losers: tuple[Losers, ...] = ()
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """Labels by key; None takes one away."""

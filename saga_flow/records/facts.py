@@ -176,5 +176,6 @@ class Claim:
     tenancy: str | None = None
     """What was captured of the tenant at the start."""
 
+    parent: UUID | None = None
     repairs: int = 0
     """How many passes in a row were broken off."""

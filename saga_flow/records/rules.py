@@ -37,6 +37,14 @@ class Dispatch(StrEnum):
     """A job of its own."""
 
 
+class ClosePolicy(StrEnum):
+    """What becomes of an open child when its parent ends."""
+
+    ABANDON = "abandon"
+    CANCEL = "cancel"
+    FAIL = "fail"
+
+
 class Join(StrEnum):
     """When a block is decided."""
 

@@ -41,6 +41,7 @@ _READ: Final = (
     "drain_until",
     "expires_at",
     "tenancy",
+    "parent_id",
     "repairs",
 )
 _FIRST: Final = {"type": "flow.started", "step": None, "actor": "", "data": "{}"}
@@ -168,6 +169,7 @@ def _claim(run: UUID, owner: UUID, status: FlowStatus, row: tuple[Any, ...]) -> 
         first=read["passes"] == 1,
         now=dialect.to_datetime(row[-1]),
         closing_as=FlowStatus(closing_as) if closing_as else None,
+        parent=dialect.to_uuid(read.pop("parent_id")),
         **read,
     )
 

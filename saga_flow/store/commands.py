@@ -23,6 +23,7 @@ from saga_flow.states import (
     SignalStatus,
 )
 from saga_flow.store import (
+    children,
     command_rows,
     dialect,
     guards,
@@ -80,6 +81,7 @@ def _write(
     update: RunUpdate,
     then: Callable[[], Sequence[Line]],
     wakes: Sequence[Wake] = (),
+    last: Callable[[], None] | None = None,
 ) -> None:
     """Command row, guard, what *then* does and says, journal, wakes: one commit."""
 
@@ -90,6 +92,8 @@ def _write(
             command_rows.number(command, run.run_id)
             for statement in journal.insert(run.run_id, then()):
                 run_statement(run.run_id, statement)
+            if last is not None:
+                last()
             for wake in wakes:
                 outbox.send(wake)
 
@@ -136,7 +140,13 @@ def _end(command: Command, run: Snapshot, status: FlowStatus, where: Sql) -> Non
             "updated_at": dialect.forward("updated_at"),
         },
     )
-    _write(command, run, update, then)
+    _write(
+        command,
+        run,
+        update,
+        then,
+        last=lambda: children.ended(run.run_id, run.parent),
+    )
 
 
 def interrupt(command: Command, run: Snapshot) -> bool:

@@ -112,6 +112,11 @@ def to_datetime(value: Any) -> Any:
     return value
 
 
+def to_uuid(value: Any) -> UUID | None:
+    """A UUID as a vendor returns it from raw SQL."""
+    return value if value is None or isinstance(value, UUID) else UUID(value)
+
+
 def adapt(value: Any) -> Any:
     """*value* as this vendor's driver takes it; text and numbers as they are."""
     return _adapt(connection(), value)

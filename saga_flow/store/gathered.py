@@ -187,6 +187,10 @@ def waiting_lines(gathered: Gathered) -> list[Line]:
         journal.line("action.scheduled", s.sequence, name=s.call.name)
         for s in gathered.steps
     )
+    lines.extend(
+        journal.line("child.started", c.sequence, workflow=c.order.workflow_name)
+        for c in gathered.children
+    )
     return lines
 
 

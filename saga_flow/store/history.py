@@ -46,6 +46,9 @@ WAITS_FOR_STEPS: Final = frozenset({"step", "block"})
 """Kinds of waits that the outcome of a queued step may end."""
 
 
+WAITS_FOR_CHILDREN: Final = frozenset({"child", "block"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """What of a run never changes, and where its jobs go."""
@@ -56,6 +59,8 @@ class Identity:
     tenancy: str | None
     """What was captured of the tenant at the start."""
 
+    parent: UUID | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
@@ -65,6 +70,7 @@ class Progress:
     awaits_step: bool
     """Whether a queued step has to be performed before it goes on."""
 
+    awaits_child: bool
     rolls_back: bool
     passes: int
     history_seq: int
@@ -83,6 +89,12 @@ class Standing:
 
 
 _IDENTITY: Final = ("instance_id", "queue", "tenancy")
+
+
+def _identity(run: UUID, found: dict[str, Any]) -> Identity:
+    return Identity(run=run, parent=found.pop("parent_id"), **found)
+
+
 _STEP: Final = tuple(f for f in StepFacts.__dataclass_fields__)
 _SIGNAL: Final = tuple(f for f in SignalFacts.__dataclass_fields__)
 _UNDO: Final = tuple(f for f in UndoFacts.__dataclass_fields__)
@@ -145,14 +157,14 @@ def inbox(run: UUID) -> int:
 def identity(run: UUID) -> Identity | None:
     """Who *run* is, or None if it is gone."""
     runs = FlowRun.objects.using(dialect.alias()).filter(pk=run)
-    found = runs.values(*_IDENTITY).first()
-    return None if found is None else Identity(run=run, **found)
+    found = runs.values(*_IDENTITY, "parent_id").first()
+    return None if found is None else _identity(run, found)
 
 
 def identity_at_work(run: UUID) -> Identity:
     """Who *run* is, of which the caller has claimed something: it is there."""
     runs = FlowRun.objects.using(dialect.alias())
-    return Identity(run=run, **runs.values(*_IDENTITY).get(pk=run))
+    return _identity(run, runs.values(*_IDENTITY, "parent_id").get(pk=run))
 
 
 def contract(run: UUID) -> str:
@@ -173,6 +185,8 @@ def progress(run: UUID) -> Progress | None:
     return Progress(
         is_due=status in drivable and is_due,
         awaits_step=status in MAY_START_WORK and row["wait_kind"] in WAITS_FOR_STEPS,
+        awaits_child=status in MAY_START_WORK
+        and row["wait_kind"] in WAITS_FOR_CHILDREN,
         rolls_back=status == FlowStatus.CANCELLING,
         passes=row["passes"],
         history_seq=row["history_seq"],

@@ -23,7 +23,15 @@ from saga_flow.records import (
 )
 from saga_flow.serialization.bounded import bounded
 from saga_flow.states import ActionStatus, FlowStatus
-from saga_flow.store import dialect, guards, hints, journal, outbox, settlement
+from saga_flow.store import (
+    children,
+    dialect,
+    guards,
+    hints,
+    journal,
+    outbox,
+    settlement,
+)
 from saga_flow.store.dialect import Sql
 from saga_flow.store.gathered import (
     another_attempt,
@@ -267,6 +275,7 @@ def _close(
             last = journal.line(f"flow.{status.value}", **counts.as_data())
             for statement in journal.insert(claim.run, [*lines, last]):
                 run_statement(claim.run, statement)
+            children.ended(claim.run, claim.parent)
 
     retried(attempt)
 
@@ -288,6 +297,7 @@ def at_work(claim: Claim) -> tuple[Sql, ...]:
 def _wakes(claim: Claim, gathered: Gathered, wait: Wait) -> Iterable[Wake]:
     if wait.at_once:
         yield drive(claim)
+    yield from children.start(claim, gathered.children)
     if not gathered.steps:
         return
     first = gathered.steps[0].sequence

@@ -27,6 +27,7 @@ from saga_flow.states import (
     FlowStatus,
 )
 from saga_flow.store import (
+    children,
     command_rows,
     dialect,
     guards,
@@ -64,6 +65,7 @@ class Ending:
     error: str | None
     first: Sequence[UndoPlan]
     plan_one: PlanOne
+    parent: UUID | None = None
     claim: Claim | None = None
     """Of the pass whose ``handle()`` raised."""
 
@@ -138,6 +140,7 @@ def _close_at_once(ending: Ending) -> FlowStatus:
         settled = settlement.settle(ending.run)
         last = journal.line(f"flow.{ending.closing_as.value}", **settled.as_data())
         _journal(ending.run, [*lines, last])
+        children.ended(ending.run, ending.parent)
     return ending.closing_as
 
 
@@ -315,6 +318,7 @@ def _close(claim: Claim) -> FlowStatus:
         data = dict(settled.as_data())
         data["compensation_state"] = state.value
         _journal(claim.run, [journal.line(f"flow.{landing.value}", **data)])
+        children.ended(claim.run, claim.parent)
     return landing
 
 

@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from saga_flow.exceptions import ConflictError
 from saga_flow.ids import uuid7
 from saga_flow.models import FlowCommand, FlowRun, FlowTag
-from saga_flow.records import Duplicate, Line, StartOrder, Wake, Wanted
+from saga_flow.records import Duplicate, Line, NewChild, StartOrder, Wake, Wanted
 from saga_flow.states import TERMINAL, CommandStatus, CompensationState, FlowStatus
 from saga_flow.store import command_rows, dialect, guards, journal, outbox
 from saga_flow.store.command_rows import Command, KeyTaken
@@ -133,6 +133,19 @@ def _insert_run(run: UUID, order: StartOrder, run_number: int) -> None:
         run_statement(run, statement)
 
 
+def insert_child(child: NewChild, parent: UUID) -> None:
+    """A child's own rows. Raises IntegrityError where its instance id is taken."""
+    row = {
+        **_run_row(child.run, child.order, 1),
+        "parent_id": parent,
+        "parent_sequence": child.sequence,
+    }
+    run_statement(child.run, Insert(model=FlowRun, rows=[row]))
+    for statement in journal.insert(child.run, (_first_line(child.order),)):
+        run_statement(child.run, statement)
+    _label(child.run, child.order)
+
+
 def _make_way(old: FlowRun) -> None:
     """The closed run stops being the instance's current one."""
     guard(
@@ -246,10 +259,13 @@ def _command(run: UUID, order: StartOrder, command: Command) -> None:
 
 
 def _enqueue(run: UUID, order: StartOrder) -> None:
+    outbox.send(first_job(run, order))
+
+
+def first_job(run: UUID, order: StartOrder) -> Wake:
+    """What a new run's first pass is asked for with."""
     later = _later(order.run_after) if order.run_after else None
-    outbox.send(
-        Wake(kind=Wanted.DRIVE, id=str(run), queue=order.queue, not_before=later)
-    )
+    return Wake(kind=Wanted.DRIVE, id=str(run), queue=order.queue, not_before=later)
 
 
 def _said_at_the_start(order: StartOrder) -> dict[str, Any]:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _DRIVABLE: Final = MAY_START_WORK | {FlowStatus.CANCELLING}
 
-_NOT_FOR_A_CLOCK: Final = frozenset({"signal", "resume", "hold"})
+_NOT_FOR_A_CLOCK: Final = frozenset({"signal", "resume", "hold", "child"})
 """What a run waits for that time alone does not bring."""
 
 _FOR_STEPS: Final = frozenset({"step", "block"})

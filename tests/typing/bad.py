@@ -45,7 +45,7 @@ class W(Workflow):
         self.tag("attempts", 3)  # E
         self.signal("approval", timeout=timedelta(1))  # E
         self.approval.wait()  # E
-        self.child(Sub, 3)  # E
+        self.child(Sub, "3")  # E
         assert number + sure
 
 

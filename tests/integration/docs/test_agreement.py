@@ -301,7 +301,6 @@ def test_every_error_that_authors_meet_is_listed() -> None:
 
 
 ABSENT: Final = [
-    "child",
     "wait_until",
     "continue_as_new",
     "patched",

@@ -663,3 +663,23 @@ def test_hooks_that_are_not_there_are_reported(
 
 def test_good_hooks_are_not_reported() -> None:
     assert "saga_flow.E019" not in {each.id for each in settings_hold()}
+
+
+@pytest.mark.covers("M-TEN-2")
+def test_a_child_works_for_its_parent_s_tenant() -> None:
+    child = _one_step()
+
+    class Starts(Workflow):
+        class Meta:
+            name = "tenancy.starts"
+
+        def handle(self) -> Any:
+            return self.child(child).run()
+
+    with override_settings(SAGA_FLOW=HOOKS), tenant("acme"):
+        handle = Starts.start()
+    with override_settings(SAGA_FLOW=HOOKS):
+        drain()
+
+    assert handle.refresh().status is FlowStatus.COMPLETED
+    assert seen == {"handle": "acme", "body": "acme"}

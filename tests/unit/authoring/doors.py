@@ -14,6 +14,7 @@ from saga_flow.ids import uuid7
 from saga_flow.records import (
     Answer,
     BlockCall,
+    ChildCall,
     Request,
     RunInfo,
     SignalCall,
@@ -49,6 +50,9 @@ class FakePass:
     @property
     def next_ordinal(self) -> int:
         return len(self.asked)
+
+    def child(self, call: ChildCall, /) -> Any:
+        raise NotImplementedError(call)
 
     def add_undo(self, call: StepCall, /) -> None:
         self._answer("add_undo", call)

@@ -33,7 +33,7 @@ ODD: Final = {"wait": "await_"}
 ASKS_NOTHING: Final = {
     Handle: {"of_answer", "of_snapshot", "using"}
     | {"running", "completed", "failed", "cancelled", "terminated", "expired"},
-    Start: {"using", "order"},
+    Start: {"using", "order", "child_call"},
     Selection: {"signalable"},
     # a workflow's other calls are those of handle(), which is never asynchronous
     Workflow: {name for name in vars(Workflow) if name != "start"},
