@@ -692,6 +692,39 @@ class UndoneInsideStuck(Workflow):
         return "no"
 
 
+class Errand(Workflow):
+    """What a parent has done by a run of its own."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.errand"
+
+    def handle(self, what: str) -> str:
+        """Do it, or fail."""
+        if what == "no":
+            self.action(decline, what).run()
+        return self.action(note, what).run()
+
+
+class Parented(Workflow):
+    """A child that completes, one that fails, and an undo for what came before."""
+
+    class Meta:
+        """Its name."""
+
+        name = "specimen.parented"
+
+    def handle(self) -> str:
+        """Have two errands run."""
+        self.action(note, "book").compensate_with(take_back, "book").run()
+        first = self.child(Errand, "fetch").run()
+        second = self.child(Errand, "no").continue_on_failure().run()
+        self.action(note, f"{first}, {second}").run()
+        self.child(Errand, "no").run()
+        return "not reached"
+
+
 class OfItsOwnOptional(Workflow):
     """A step with a job of its own that may fail."""
 
@@ -852,6 +885,7 @@ ALL = (
     Specimen(name="napped", flow=Napped),
     Specimen(name="slept", flow=Slept, moves=(later(LONG),)),
     Specimen(name="valued", flow=Valued, moves=(send("more", 1),)),
+    Specimen(name="parented", flow=Parented),
     Specimen(name="undone_inside", flow=UndoneInside),
     Specimen(name="undone_inside_stuck", flow=UndoneInsideStuck),
     Specimen(name="side_by_side", flow=SideBySide, in_any_order=True),

@@ -99,8 +99,13 @@ class Survivors:
         inline.drain(jobs.execute)
 
     def _at_rest(self) -> bool:
-        """Closed; or held by nobody, not due, and waiting for something named."""
+        """The run is, and each that it has started."""
         run = FlowRun.objects.get(instance_id=self.instance_id)
+        family = [run, *FlowRun.objects.filter(parent=run)]
+        return all(map(self._is_at_rest, family))
+
+    def _is_at_rest(self, run: FlowRun) -> bool:
+        """Closed; or held by nobody, not due, and waiting for something named."""
         if run.status in FlowStatus.terminal():
             return True
         times = [time for time in (run.wake_at, run.expires_at) if time is not None]
