@@ -31,6 +31,7 @@ MARKERS = {
     "integration/limits": "conformance",
     "integration/exports": "conformance",
     "integration/lists": "conformance",
+    "integration/starts": "conformance",
     "integration/statuses": "conformance",
     "integration/time_limits": "conformance",
     "integration": "integration",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Final
 from uuid import uuid4
@@ -11,9 +12,11 @@ from saga_flow.client import answers
 from saga_flow.exceptions import CommandConflict
 from saga_flow.records import Answer, Duplicate, Request, StartOrder, Target
 from saga_flow.states import FlowStatus
-from saga_flow.store import command_rows, starts
+from saga_flow.store import command_rows, dialect, starts, transaction
 from saga_flow.store.command_rows import Command, KeyTaken
 from saga_flow.store.starts import Started, Taken
+
+logger = logging.getLogger("saga_flow.client")
 
 _RETURNED: Final = "returned_existing_active"
 
@@ -23,7 +26,8 @@ def start(order: StartOrder, request: Request) -> Answer:
     Start a run, or reserve its instance id; joins the caller's transaction.
 
     A taken instance id is judged by the order's duplicate policy; a rejection leaves
-    the caller's transaction usable and writes its command row only.
+    the caller's transaction usable and writes its command row only. Warns of a
+    transaction on another alias, which is not joined.
     """
     reserving = order.arguments is None
     command = Command(
@@ -60,6 +64,7 @@ def _start(order: StartOrder, command: Command) -> Answer:
 
 
 def _started(order: StartOrder, command: Command, started: Started) -> Answer:
+    _warn_of_strangers(started)
     return Answer(
         accepted=True,
         outcome=command.outcome,
@@ -69,6 +74,21 @@ def _started(order: StartOrder, command: Command, started: Started) -> Answer:
         command_id=command.id,
         command_sequence=1,
     )
+
+
+def _warn_of_strangers(started: Started) -> None:
+    """Tell of transactions that can't take this start back."""
+    aliases = transaction.open_elsewhere()
+    if aliases:
+        logger.warning(
+            "run=%s was started inside a transaction on %s, which it does not join: "
+            "the engine's tables are on %r, so the run stays even if that transaction "
+            "is rolled back. Start it from transaction.on_commit(..., using=%r).",
+            started.run,
+            " and ".join(map(repr, aliases)),
+            dialect.alias(),
+            aliases[0],
+        )
 
 
 def _first_answer(command: Command) -> Answer:

@@ -59,7 +59,26 @@ def in_host_transaction() -> bool:
 
     The blocks that Django's TestCase opens are marked as its own and don't count.
     """
-    wrapper = dialect.connection()
+    return _is_a_hosts(dialect.connection())
+
+
+def open_elsewhere() -> list[str]:
+    """
+    Aliases with a transaction of the caller's that the engine's writes do not join.
+
+    Empty where the caller has one open on the engine's own alias: that one is joined.
+    """
+    if in_host_transaction():
+        return []
+    return [
+        wrapper.alias
+        for wrapper in connections.all(initialized_only=True)
+        # to ask a closed connection would open it
+        if wrapper.connection is not None and _is_a_hosts(wrapper)
+    ]
+
+
+def _is_a_hosts(wrapper: BaseDatabaseWrapper) -> bool:
     if not wrapper.in_atomic_block:
         return not wrapper.get_autocommit()
     return not all(_is_a_tests(block) for block in wrapper.atomic_blocks)
